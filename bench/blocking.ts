@@ -103,6 +103,13 @@ const filters =
   '/api/v1/discovery?base_asset=eth,test&quote_asset=eur,usd&asset_class=fx,crypto&feed_type=fx,crypto&attribute_type=price,cexprice' +
   '&status=inactive,live&network_type=mainnet,testnet&hidden=true&created_after=2000-01-01&created_before=2100-01-01';
 
+/** Another second for each request: what is asked for again is kept. */
+const createAgo = (from: number): (() => number) => {
+  let ago = from;
+  return () => ago++;
+};
+const [recentAgo, earlierAgo] = [createAgo(1), createAgo(40_000)];
+
 const batch = ({ now, feedIds }: Target): string =>
   [...rekeyedReports(now - 4_096, 4_096, feedIds.slice(0, 1))]
     .flat()
@@ -126,6 +133,14 @@ const asked: readonly Asked[] = [
     ({ feedIds, now }) => `/api/v1/reports?feedID=${feedIds[0]}&timestamp=${now - 2 * daySeconds}`,
   ),
   read('bulk of 230 streams', (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - 50}`),
+  read(
+    'bulk of 230 streams, cold',
+    (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - recentAgo()}`,
+  ),
+  read(
+    'bulk of 230 streams without a report then, cold',
+    (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - earlierAgo()}&missing=true`,
+  ),
   read(
     'bulk of 230 streams without a report then',
     (target) => `/api/v1/reports/bulk?feedIDs=${many(target)}&timestamp=${target.now - 40_000}&missing=true`,
@@ -158,6 +173,11 @@ const asked: readonly Asked[] = [
     'coverage of 230 streams, a day',
     (target) =>
       `/api/v1/reports/coverage/bulk?feedIDs=${many(target)}&from=${target.now - daySeconds}&to=${target.now - 1}`,
+  ),
+  read(
+    'coverage of several streams, 43,200 gaps in a day',
+    ({ feedIds, now }) =>
+      `/api/v1/reports/coverage/bulk?feedIDs=${feedIds.at(-1)}&from=${now - daySeconds}&to=${now - 1}`,
   ),
   read('candles, 1,440 of a second', candles(1)),
   read('candles, 1,440 of a minute', candles(60)),

@@ -50,6 +50,7 @@ const { node, userId, secret, stop } = await openBenchNode(
 const { reports } = node.write.store;
 const now = Math.floor(Date.now() / 60_000) * 60;
 const [dense, sparse] = feedIds as [FeedId, FeedId]; // there are more
+const gappy = feedIds[streams - 1] as FeedId; // there are so many
 
 /** Appends reports of a stream, `apart` seconds from each other. The bytes are those of one report a second, whatever the window. */
 const fill = async (feedId: FeedId, count: number, apart: number): Promise<void> => {
@@ -64,6 +65,7 @@ const fill = async (feedId: FeedId, count: number, apart: number): Promise<void>
   }
 };
 
+await fill(gappy, daySeconds / 2, 2);
 await fill(sparse, minutes, 60);
 await fill(dense, daySeconds, 1);
 for (const feedId of feedIds.slice(2, 2 + small)) await fill(feedId, 100, 1);

@@ -207,10 +207,14 @@ type Filtered = Pick<
   (typeof nameFilters)[keyof typeof nameFilters] | (typeof dateFilters)[keyof typeof dateFilters]
 >;
 
+const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[]; // its own keys
+// Made once: every stream of a catalog is compared by them.
+const [nameFilterKeys, dateFilterKeys] = [objectKeys(nameFilters), objectKeys(dateFilters)];
+
 /** Whether the stream passes every filter. `hidden` is ignored: query parameters never widen access. */
 export const matchStream = (filter: DiscoveryFilter, stream: Filtered): boolean =>
-  objectKeys(nameFilters).every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
-  objectKeys(dateFilters).every((prefix) =>
+  nameFilterKeys.every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
+  dateFilterKeys.every((prefix) =>
     matchDate(stream[dateFilters[prefix]], filter[`${prefix}_after`], filter[`${prefix}_before`]),
   );
 
@@ -221,8 +225,6 @@ const matchDate = (date: string | null, after?: DayStartMs, before?: DayStartMs)
   const ms = Date.parse(date);
   return (after === undefined || ms >= after + dayMs) && (before === undefined || ms < before);
 };
-
-const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof T)[]; // its own keys
 
 /** Catalog order: by name, then by feed ID, compared by code unit so that every machine agrees. */
 export const compareStreams = (a: Stream, b: Stream): number =>

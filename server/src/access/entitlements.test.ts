@@ -9,7 +9,7 @@ import {
   parseRateLimits,
   unknownFeeds,
 } from './account-arguments.ts';
-import { createStreamListing, parseEntitlement, readableStreams } from './entitlements.ts';
+import { createStreamOrder, isListed, parseEntitlement, readableStreams } from './entitlements.ts';
 
 const [crypto, forex, hidden, unknown] = [secondStream(1), secondStream(2), secondStream(3), secondStream(9)];
 const streams = new Map(
@@ -61,10 +61,11 @@ test('entitlements: who may read what, and hidden streams by id only', () => {
 });
 
 test('entitlements: the catalog lists public streams to all, and hidden ones to those who ask and may read them', () => {
-  const listStreams = createStreamListing();
+  const inOrder = createStreamOrder();
   const names = (query: string, entitlements?: readonly string[]) => {
     const readable = entitlements && readableStreams(entitlements, streams);
-    return listStreams(streams, parseQuery('discovery', query), readable).map(({ name }) => name);
+    const filter = parseQuery('discovery', query);
+    return inOrder(streams).flatMap((stream) => (isListed(stream, filter, readable) ? [stream.name] : []));
   };
   expect(names('')).toEqual(['A', 'B']);
   expect(names('', [])).toEqual(['A', 'B']);

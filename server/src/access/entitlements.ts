@@ -61,21 +61,16 @@ export const readableByAccount = (
   }
 };
 
-/**
- * Lists what a caller sees of the catalog: public streams, and with `hidden=true` the hidden ones it may read. By name; a catalog is sorted
- * once, since 2,000 streams take 3 ms.
- */
-export const createStreamListing = () => {
+/** Whether a caller sees a stream in the catalog: a public one, and with `hidden=true` a hidden one that it may read. */
+export const isListed = (stream: Stream, filter: DiscoveryFilter, readable: ReadonlySet<FeedId> | undefined): boolean =>
+  (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) && matchStream(filter, stream);
+
+/** Orders a catalog by name, once: 2,000 streams take 3 ms. */
+export const createStreamOrder = (): ((streams: Streams) => readonly Stream[]) => {
   const sorted = new WeakMap<Streams, readonly Stream[]>();
-  const byName = (streams: Streams): readonly Stream[] => {
+  return (streams) => {
     const known = sorted.get(streams) ?? [...streams.values()].sort(compareStreams);
     sorted.set(streams, known);
     return known;
   };
-  return (streams: Streams, filter: DiscoveryFilter, readable: ReadonlySet<FeedId> | undefined): readonly Stream[] =>
-    byName(streams).filter(
-      (stream) =>
-        (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) &&
-        matchStream(filter, stream),
-    );
 };

@@ -34,14 +34,16 @@ export const runForClient = <T>(
   account: string,
   client: Client,
   work: (slice: LongWork['slice']) => Promise<T>,
-): Promise<T> => {
-  const slice: LongWork['slice'] = (read) =>
+): Promise<T> => longWork.run(account, () => work(slicesFor(longWork, client)), requestsWaitingMax);
+
+/** Slices for work that waits for no other work of its account; they reject with `ClientGoneError` once the client has left. */
+export const slicesFor =
+  (longWork: LongWork, client: Client): LongWork['slice'] =>
+  (read) =>
     longWork.slice(async (isOver) => {
       if (client.destroyed) throw new ClientGoneError('The client has left.');
       return read(isOver);
     });
-  return longWork.run(account, () => work(slice), requestsWaitingMax);
-};
 
 /**
  * Runs a read that is short but makes a large answer: one of an account at a time, each in a turn of the event loop of its own. Many in one turn

@@ -8,7 +8,8 @@ import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStor
 import type { Ending, LiveConnection } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Burst, Hub } from './hub.ts';
-import { renderEvent } from './message.ts';
+import { writeEvent } from './message.ts';
+import type { ReportRoom } from './report-room.ts';
 import type { SocketRules } from './sockets.ts';
 import type { Tally } from './tally.ts';
 import type { Tap, TapTarget } from './tap.ts';
@@ -28,6 +29,7 @@ export type EventStreamParts = {
   readonly hub: Hub;
   readonly eventIds: Pick<EventIds, 'encode'>;
   readonly longWork: LongWork;
+  readonly room: ReportRoom;
   readonly rules: SocketRules;
   readonly monotonicMs: () => number;
   /** Reports observed before are invisible. */
@@ -187,7 +189,7 @@ const createSliceWriter = ({ eventIds, oldestMs }: EventStreamParts, writeEvents
     let [count, end] = [0, 0];
     for (const [i, report] of reports.entries()) {
       if (report.observationsMs < oldest) continue;
-      end += buffer.write(renderEvent(report, eventIds.encode(positions[i] as number)), end, 'latin1'); // one for each report
+      end = writeEvent(buffer, end, report, eventIds.encode(positions[i] as number)); // one for each report
       count += 1;
     }
     const giveBack = (): void => {
@@ -200,12 +202,12 @@ const createSliceWriter = ({ eventIds, oldestMs }: EventStreamParts, writeEvents
 
 /** What follows a position. Skips a corrupt report; otherwise a client resuming before it would never get past it. */
 const readAfter = async (
-  { reports }: EventStreamParts,
+  { reports, room }: EventStreamParts,
   position: number,
   filter: AppendedFilter,
 ): Promise<Appended> => {
   try {
-    return await reports.appendedAfter(position, catchUpBatch, filter);
+    return await reports.appendedAfter(position, catchUpBatch, { ...filter, copy: room.begin() });
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     return { reports: [], positions: [], position: position + 1, missed: false };

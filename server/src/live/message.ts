@@ -1,5 +1,5 @@
 // Renders a report for live connections, once per form, however many read it (D30, D66).
-import { renderReport } from '../store/format/rendered-report.ts';
+import { renderReport, writeRendered } from '../store/format/rendered-report.ts';
 import type { StoredReport } from '../store/store.ts';
 
 /** The forms a live report has: frames of `/api/v1/ws` and `/api/v2/ws`, and an event. */
@@ -7,9 +7,14 @@ export const liveForms = ['seconds', 'milliseconds', 'event'] as const;
 
 export type LiveForm = (typeof liveForms)[number];
 
-/** A report as an event, in ASCII. */
-export const renderEvent = (report: StoredReport, eventId: string): string =>
+const renderEvent = (report: StoredReport, eventId: string): string =>
   `id: ${eventId}\ndata: ${renderReport(report)}\n\n`;
+
+/** Writes a report as an event, in ASCII; returns where it ends. */
+export const writeEvent = (text: Buffer, start: number, report: StoredReport, eventId: string): number => {
+  const end = writeRendered(text, start + text.write(`id: ${eventId}\ndata: `, start, 'latin1'), report);
+  return end + text.write('\n\n', end, 'latin1');
+};
 
 /** The bytes of a report in a form; only an event has an id. They are shared: do not write to them. */
 export const renderMessage = (form: LiveForm, report: StoredReport, eventId: string): Buffer => {

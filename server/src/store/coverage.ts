@@ -27,34 +27,50 @@ const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
+/** Follows windows through a range, ascending and without overlaps, and calls back with each gap before, between and after them. */
+export const createGapFinder = ({ from, to }: TimeRange, onGap: (from: number, to: number) => void) => {
+  let next = from;
+  const passTo = (end: number): void => {
+    if (end >= next) onGap(next, end);
+  };
+  return {
+    /** Returns whether the window touches the range; another one is skipped. */
+    add: ({ validFromMs, observationsMs }: Window): boolean => {
+      const first = Math.max(from, secondOf(validFromMs));
+      const last = Math.min(to, secondOf(observationsMs));
+      if (first > last) return false;
+      passTo(first - 1);
+      next = Math.max(next, last + 1);
+      return true;
+    },
+    end: (): void => passTo(to),
+  };
+};
+
 /** Measures a range by the windows that touch it, in pages, ascending and without overlaps; others are skipped. */
 export const coverageOf = async (
   pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
   { from, to }: TimeRange,
-  gapsMax = answeredGapsMax,
 ): Promise<Coverage> => {
   const gaps: CoverageGap[] = [];
   const intervals = createMedian();
-  let [reports, coveredSeconds, gapCount, next] = [0, 0, 0, from];
+  let [reports, missingSeconds, gapCount] = [0, 0, 0];
   let lastMs: number | undefined;
-  const passOver = (end: number): void => {
-    if (end < next) return;
+  const finder = createGapFinder({ from, to }, (start, end) => {
     gapCount += 1;
-    if (gaps.length < gapsMax) gaps.push({ from: next, to: end, seconds: end - next + 1 });
-  };
+    missingSeconds += end - start + 1;
+    if (gaps.length < answeredGapsMax) gaps.push({ from: start, to: end, seconds: end - start + 1 });
+  });
   for await (const page of pages) {
-    for (const { validFromMs, observationsMs } of page) {
-      const [first, last] = [Math.max(from, secondOf(validFromMs)), Math.min(to, secondOf(observationsMs))];
-      if (first > last) continue;
+    for (const window of page) {
+      if (!finder.add(window)) continue;
       reports += 1;
-      if (lastMs !== undefined) intervals.add(observationsMs - lastMs);
-      lastMs = observationsMs;
-      passOver(first - 1);
-      coveredSeconds += Math.max(0, last - Math.max(first, next) + 1);
-      next = Math.max(next, last + 1);
+      if (lastMs !== undefined) intervals.add(window.observationsMs - lastMs);
+      lastMs = window.observationsMs;
     }
   }
-  passOver(to);
+  finder.end();
+  const coveredSeconds = to - from + 1 - missingSeconds;
   const completeness = coveredSeconds / (to - from + 1);
   return { from, to, reports, coveredSeconds, completeness, gapCount, gaps, medianIntervalMs: intervals.median() };
 };

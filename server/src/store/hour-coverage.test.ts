@@ -79,6 +79,30 @@ test('hour coverage: gaps across hours are one gap, and what it says is what cov
   await store.close();
 });
 
+test('hour coverage: thousands of gaps, inside hours, across them and at the ends, are counted as coverage counts them', async () => {
+  const store = await openStore('memory:', 'write', { memory: createStoreMemory() });
+  let at = hour - 9_000;
+  const windows = Array.from({ length: 3_000 }, (_, i) => {
+    at += 1 + ((i * 7_919) % 8) + (i % 500 === 499 ? 4_000 : 0);
+    return [at * 1_000, at * 1_000] as const;
+  });
+  await fill(store.reports, one, windows);
+  const { reader } = readerOf(store.reports);
+  const kept: KeptGaps = createKeptValues(60_000, 1_000, () => 0);
+  for (let from = hour - 9_000 + 1; from < at; from += 1_777)
+    for (const range of [from + 1, from + 3_599, from + 4_500].map((to): TimeRange => ({ from, to }))) {
+      const { newestMs, hours, ...found } = await readHourCoverage(reader, one, range, kept);
+      const start = found.from ?? range.to;
+      const whole = await coverageOf(windowsTouching(store.reports, one, range), { from: start, to: range.to });
+      const longest = whole.gaps.toSorted((a, b) => b.seconds - a.seconds || a.from - b.from)[0] ?? null;
+      const { coveredSeconds, gapCount } = whole;
+      expect(gapCount).toBe(whole.gaps.length); // no more than it lists
+      expect(found).toEqual({ from: start, coveredSeconds, gapCount, longestGap: longest });
+      expect(hours.reduce((sum, { seconds }) => sum + seconds, 0)).toBe(range.to - start + 1);
+    }
+  await store.close();
+});
+
 test('hour coverage: reports of a complete hour, and of one that is kept, are not read', async () => {
   const store = await openStore('memory:', 'write', { memory: createStoreMemory() });
   await fill(store.reports, one, [

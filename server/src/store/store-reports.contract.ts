@@ -2,6 +2,7 @@
 import { toReportJson } from '@sealpost/protocol';
 import { expect } from 'vitest';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
+import type { InSlices } from '../runtime/reading.ts';
 import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from './candle-rollup.ts';
 import type { NewReport, Store, StoredReport } from './store.ts';
 import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.fixture.ts';
@@ -58,6 +59,36 @@ export const testReports = (contract: Contract, store: () => Store, reopen: () =
     await reopen();
     await expectRendered(store());
   });
+
+  contract(
+    'what holds of many streams is the same in slices, and what is stored between two of them is in the next answer',
+    async () => {
+      const feedIds = Array.from({ length: 50 }, (_, i) => secondStream(i + 1));
+      const some = feedIds.filter((_, i) => i % 3 > 0);
+      await store().reports.append(some.map((feedId) => report(feedId, t0, t0)));
+      let [slices, onSlice] = [0, async (): Promise<void> => {}];
+      const inSlices: InSlices = (work) =>
+        work(async (read) => {
+          slices += 1;
+          await onSlice();
+          return read(() => true);
+        });
+      const namesOf = async () =>
+        (await store().reports.renderedAt(feedIds, t0, inSlices)).map(
+          (one, i) => one && render(report(feedIds[i] as typeof stream, t0, t0)) === String(one.json),
+        ); // one each
+      expect(await namesOf()).toEqual(feedIds.map((_, i) => i % 3 > 0 || undefined));
+      const first = report(stream, t0, t0);
+      const storedInSlice = slices > 0;
+      onSlice = async () => {
+        if (slices === 60) await store().reports.append([first]); // its stream was read already
+      };
+      await store().reports.append([report(other, t0 + 1, t0 + 1)]);
+      await namesOf();
+      if (!storedInSlice) await store().reports.append([first]); // an engine that needs no slices
+      expect(await namesOf()).toEqual(feedIds.map((_, i) => i === 0 || i % 3 > 0 || undefined));
+    },
+  );
 
   contract('a rendered page of a millisecond stream ends where the page does', async () => {
     const batch = Array.from({ length: 150 }, (_, i) => report(fine, t0 * 1_000 + i * 400, t0 * 1_000 + i * 400));

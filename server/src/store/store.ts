@@ -5,6 +5,7 @@
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
+import type { AtOnceOrLater, CopyBytes, InSlices } from '../runtime/reading.ts';
 import type { CandleRange, CandleSlice } from './candle-rollup.ts';
 import type { KeyHolders, NodeExchange } from './nodes.ts';
 
@@ -85,11 +86,13 @@ export type ReportStore = {
   readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
   /**
    * As `at`, rendered for the wire. A list is never changed once it was given, and until something is written an engine may give the same one
-   * for the same `feedIds` array: callers may keep, by its identity, what they made of it.
+   * for the same `feedIds` array: callers may keep, by its identity, what they made of it. An engine that reads on this loop reads many streams
+   * `inSlices`; each slice is of one snapshot.
    */
   readonly renderedAt: (
     feedIds: readonly FeedId[],
     seconds: number,
+    inSlices?: InSlices,
   ) => AtOnceOrLater<readonly (RenderedReport | undefined)[]>;
   /** As `page`, rendered for the wire. */
   readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => AtOnceOrLater<RenderedPage>;
@@ -133,9 +136,6 @@ export type Neighbours = {
 };
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
 /** A report as the API sends it, ASCII. The bytes are shared: do not write to them. */
-/** What an engine may know at once: a promise for it would cost a twentieth of a whole request. */
-export type AtOnceOrLater<T> = T | Promise<T>;
-
 export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
 
 /** The reports of a page as the API sends them: pieces to be joined by commas, and when the last one was observed. */
@@ -161,7 +161,12 @@ export type Lineage = { readonly epoch: Uint8Array; readonly key: Uint8Array };
 export type ScanCursor = string;
 
 /** Which streams to read of what was appended, and when to stop: `isOver` is asked after each report, and now and then between them. */
-export type AppendedFilter = { readonly feedIds: ReadonlySet<FeedId>; readonly isOver: () => boolean };
+export type AppendedFilter = {
+  readonly feedIds: ReadonlySet<FeedId>;
+  readonly isOver: () => boolean;
+  /** Copies the bytes of a report, where the engine unpacks it for this call. Without it every report has memory of its own. */
+  readonly copy?: CopyBytes;
+};
 
 /**
  * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the

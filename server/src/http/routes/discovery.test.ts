@@ -1,6 +1,7 @@
-import { parseFeedId } from '@sealpost/protocol';
+import { type FeedId, parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { testStream } from '../../../../tests/support/running-ingest.ts';
+import { ClientGoneError, createLongWork } from '../../access/long-work.ts';
 import type { RouteContext } from './context.ts';
 import { createDiscoveryRoute } from './discovery.ts';
 
@@ -9,7 +10,11 @@ const streams = Array.from({ length: 600 }, (_, i) => ({
   name: `S${String((i * 7) % 600).padStart(3, '0')}`,
 }));
 const catalog = new Map(streams.map((stream) => [stream.feedId, stream]));
-const context = { admin: { streams: catalog }, readable: undefined } as unknown as RouteContext; // all that discovery reads
+let nowMs = 0;
+const context = {
+  ...{ admin: { streams: catalog }, readable: undefined, userId: '', client: { destroyed: false } },
+  longWork: createLongWork(() => nowMs++), // a slice is over after two looks at the clock
+} as unknown as RouteContext; // all that discovery reads
 
 const discovery = createDiscoveryRoute();
 
@@ -18,16 +23,34 @@ const namesIn = (body: unknown): readonly string[] => {
   return (JSON.parse(text) as { feeds: { name: string }[] }).feeds.map(({ name }) => name);
 };
 
-test('discovery: a catalog of several slices is one list, by name, and other requests run between slices', async () => {
-  let turns = 0;
-  const count = (): void => {
-    turns += 1;
-    if (turns < 100) setImmediate(count);
-  };
-  setImmediate(count);
-  const { body } = await discovery({}, context);
-  expect(turns).toBeGreaterThanOrEqual(2);
-  expect(namesIn(body)).toEqual(streams.map(({ name }) => name).sort());
+test.each([
+  ['an anonymous caller', '', undefined],
+  ['an account', 'one', new Set<FeedId>()],
+])(
+  'discovery: a large catalog is filtered and rendered in slices for %s, as one list by name',
+  async (_, userId, readable) => {
+    let [turns, isDone] = [0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const caller = { ...context, userId, readable };
+    const { body } = await discovery({}, caller);
+    expect(turns).toBeGreaterThanOrEqual(2);
+    expect(namesIn(body)).toEqual(streams.map(({ name }) => name).sort());
+    turns = 0;
+    expect(namesIn((await discovery({ base_asset: ['none'] }, caller)).body)).toEqual([]);
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(2);
+  },
+);
+
+test('discovery: a list whose client has left is not made, and is not kept for others', async () => {
+  const filter = {};
+  const client = { destroyed: true };
+  await expect(discovery(filter, { ...context, client })).rejects.toThrow(ClientGoneError);
+  expect(namesIn((await discovery(filter, context)).body)).toHaveLength(600);
 });
 
 test('discovery: the same request gets the same bytes until the catalog changes; what is hidden is listed for each caller', async () => {

@@ -28,7 +28,10 @@ export const createBulkRoute = (): Handler<'reportBulk'> => {
     return { status: 200, body, cacheControl: 'no-store' };
   };
   return (query, context) => {
-    const found = context.reports.renderedAt(query.feedIds, query.timestamp);
+    const { reports, longWork, userId, client } = context;
+    const found = reports.renderedAt(query.feedIds, query.timestamp, (work) =>
+      runForClient(longWork, userId, client, work),
+    );
     return found instanceof Promise
       ? found.then((late) => answer(query, context, late))
       : answer(query, context, found);

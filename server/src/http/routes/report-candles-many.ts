@@ -5,6 +5,7 @@ import { runForClient } from '../../access/long-work.ts';
 import { createKeptValues, type KeptValues } from '../../runtime/kept-values.ts';
 import type { CandleRange } from '../../store/candle-rollup.ts';
 import type { Handler, RouteContext } from './context.ts';
+import { createTextPieces } from './report-bodies.ts';
 import { candleRangeOf, createCandleReader, renderCandles } from './report-candles.ts';
 
 /** Only late reports change a candle that is over: they are in it after this long. */
@@ -18,16 +19,17 @@ export const createCandlesManyRoute = (monotonicMs: () => number): Handler<'repo
     const { feedIds } = query;
     const range = candleRangeOf(query, candleBucketsMax(feedIds.length), context);
     const { longWork, userId, client } = context;
-    const streams = await runForClient(longWork, userId, client, async (slice) => {
+    const body = await runForClient(longWork, userId, client, async (slice) => {
       const read = createCandleReader(context, query, slice);
-      const entries: string[] = [];
-      for (const feedId of feedIds) {
+      const { add, end } = createTextPieces(slice);
+      await add('{"streams":[');
+      for (const [i, feedId] of feedIds.entries()) {
         const text = await renderStream(feedId, range, context.reports, read, kept);
-        entries.push(`{"feedID":"${feedId}","candles":[${text}]}`);
+        await add(`${i === 0 ? '' : ','}{"feedID":"${feedId}","candles":[${text}]}`);
       }
-      return entries;
+      return end(']}');
     });
-    return { status: 200, ascii: true, body: `{"streams":[${streams.join(',')}]}`, cacheControl: 'no-store' };
+    return { status: 200, body, cacheControl: 'no-store' };
   };
 };
 

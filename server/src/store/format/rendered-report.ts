@@ -27,6 +27,13 @@ const closing = '"}';
 export const renderReport = ({ feedId, fullReport, ...window }: StoredReport): string =>
   `${renderHead(feedId, window)}${hexOf(fullReport)}${closing}`;
 
+/** Writes one report as on the wire; returns where it ends. Three pieces are written sooner than one text is made of them, and leave less garbage. */
+export const writeRendered = (text: Buffer, start: number, report: StoredReport): number => {
+  const digitsAt = start + text.write(renderHead(report.feedId, report), start, 'latin1');
+  const end = digitsAt + text.write(hexOf(report.fullReport), digitsAt, 'latin1');
+  return end + text.write(closing, end, 'latin1');
+};
+
 /** The newest report of a stream, rendered for the wire. */
 export const renderLatest = (report: StoredReport): LatestReport => ({
   validFromMs: report.validFromMs,

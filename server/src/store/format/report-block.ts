@@ -1,6 +1,7 @@
 // The stored form of a run of reports of one stream: an index of windows, then each report packed against the first.
 // One block per 64 reports or so instead of one key each: less than half the disk, and a page reads two records instead of 100 (D50).
 import { crc32 } from 'node:zlib';
+import type { CopyBytes } from '../../runtime/reading.ts';
 import { CorruptRecordError, type Window } from '../store.ts';
 import { keepUnpacked, packReport, type Unpacked, unpackedBytes, unpackShared } from './packed-report.ts';
 import type { RecordBytes } from './record-bytes.ts';
@@ -89,7 +90,7 @@ export type BlockIndex = {
 
 /** A block opened for reading. The index is checked at once, a report when it is read. */
 export type Block = BlockIndex & {
-  readonly report: (i: number) => BlockReport;
+  readonly report: (i: number, copy?: CopyBytes) => BlockReport;
   /** The length of a full report, without unpacking it. */
   readonly fullReportBytes: (i: number) => number;
   /** A full report as `report` gives it, of that window, in memory that is used again by the next call for any block. */
@@ -123,9 +124,9 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
     checkReport(stream, range, unpacked.bytes, bytes.readUInt32BE(headBytes + i * entryBytes + 12));
     return unpacked;
   };
-  const report = (i: number): BlockReport => {
+  const report = (i: number, copy: CopyBytes = Buffer.from): BlockReport => {
     const range = window(i);
-    return { ...range, fullReport: Buffer.from(readShared(i, range).bytes) };
+    return { ...range, fullReport: copy(readShared(i, range).bytes) };
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);

@@ -1,5 +1,6 @@
 // Reports in the order in which they were appended. Those of a slice that lie in the same run are read together: opening a run takes longer than reading
 // one of its reports.
+import type { CopyBytes } from '../../../runtime/reading.ts';
 import type { Appended, AppendedFilter, StoredReport } from '../../store.ts';
 import {
   lastPosition,
@@ -46,7 +47,7 @@ export const readAppended = (
   let expected: number | undefined;
   let missed = false;
   const readCollected = (): void => {
-    const read = readEntries(source, entries);
+    const read = readEntries(source, entries, filter?.copy);
     reports.push(...read.reports);
     positions.push(...read.positions);
     entries = [];
@@ -84,10 +85,14 @@ export const readAppended = (
 type Entry = { readonly position: number; readonly key: Buffer };
 
 /** The reports of entries, in their order, without those that cannot be read. */
-const readEntries = (source: ReportSource, entries: readonly Entry[]): Pick<Appended, 'reports' | 'positions'> => {
+const readEntries = (
+  source: ReportSource,
+  entries: readonly Entry[],
+  copy: CopyBytes | undefined,
+): Pick<Appended, 'reports' | 'positions'> => {
   const found = new Map<Entry, StoredReport>();
   const byKey = [...entries].sort((a, b) => Buffer.compare(a.key, b.key)); // by stream and time, as they are stored
-  for (let i = 0; i < byKey.length; ) i += readOfRun(source, byKey, i, found);
+  for (let i = 0; i < byKey.length; ) i += readOfRun(source, byKey, i, found, copy);
   const readable = entries.filter((entry) => found.has(entry));
   return {
     reports: readable.map((entry) => found.get(entry) as StoredReport), // it has them
@@ -101,6 +106,7 @@ const readOfRun = (
   entries: readonly Entry[],
   first: number,
   found: Map<Entry, StoredReport>,
+  copy: CopyBytes | undefined,
 ): number => {
   const entry = entries[first] as Entry; // within bounds
   const stream = streamOfKey(entry.key);
@@ -112,7 +118,7 @@ const readOfRun = (
     const { key } = entries[i] as Entry; // within bounds
     const at = streamOfKey(key) === stream ? run.firstAtOrAfter(observationsOfKey(key)) : run.count;
     if (at === run.count || run.window(at).observationsMs !== observationsOfKey(key)) break;
-    const report = readFound(source, stream, foundIn(run, at));
+    const report = readFound(source, stream, foundIn(run, at, copy));
     if (report === undefined) return i + 1 - first; // what notes the damage may have read over the run
     found.set(entries[i] as Entry, { feedId, ...report }); // within bounds
   }

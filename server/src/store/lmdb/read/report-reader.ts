@@ -1,6 +1,7 @@
 // Reads reports from LMDB: synchronous, on one snapshot per call, so that a run that closes meanwhile is seen in one place. Used by every process, and by
 // the writer in its transactions. Corrupt reports are noted and treated as missing (D120).
 import type { FeedId } from '@sealpost/protocol';
+import type { AtOnceOrLater, InSlices } from '../../../runtime/reading.ts';
 import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
 import { renderReport, secondOf } from '../../format/rendered-report.ts';
 import type {
@@ -115,6 +116,9 @@ export const createReportReader = (
 /** Rendered answers to `at` that are kept until something is written: some 7 MB. */
 const momentsKept = 4_096;
 
+/** Streams that are read at once: one takes 40 µs, or 100 where it has no report then. */
+const renderedAtOnce = 32;
+
 /**
  * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of
  * feed ids gets the same list of reports.
@@ -156,10 +160,31 @@ const createMomentRenderer = (
     moments.set(moment, rendered);
     return rendered;
   };
-  return (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+  const renderInSlices = (feedIds: readonly FeedId[], seconds: number, inSlices: InSlices): Promise<Moment['found']> =>
+    inSlices(async (slice) => {
+      const found: (RenderedReport | undefined)[] = [];
+      let begunWith: typeof lists | undefined;
+      while (found.length < feedIds.length)
+        await slice(async (isOver) => {
+          forgetChanged();
+          begunWith ??= lists;
+          for (const feedId of feedIds.slice(found.length)) {
+            found.push(renderOne(feedId, seconds));
+            if (isOver()) break;
+          }
+        });
+      if (lists === begunWith) lists.set(feedIds, { seconds, found }); // else something was written since the first was read
+      return found;
+    });
+  return (
+    feedIds: readonly FeedId[],
+    seconds: number,
+    inSlices?: InSlices,
+  ): AtOnceOrLater<readonly (RenderedReport | undefined)[]> => {
     forgetChanged();
     const known = lists.get(feedIds);
     if (known?.seconds === seconds) return known.found;
+    if (inSlices !== undefined && feedIds.length > renderedAtOnce) return renderInSlices(feedIds, seconds, inSlices);
     const found = feedIds.map((feedId) => renderOne(feedId, seconds));
     lists.set(feedIds, { seconds, found });
     return found;

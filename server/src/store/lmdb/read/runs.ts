@@ -1,6 +1,8 @@
 // Finds the runs of a stream in LMDB. Opening a run checks its index (the checksum is seeded with the stream's number) and its key against its last
 // window. LMDB finds keys by bisection, so one damaged key can hide others: neighboring keys are compared, and where they are out of order all entries
 // are walked (D122).
+
+import type { CopyBytes } from '../../../runtime/reading.ts';
 import type { DamageLog } from '../../damage.ts';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import { type Block, type BlockReport, openBlock } from '../../format/report-block.ts';
@@ -36,9 +38,9 @@ export type ReportSource = {
 };
 
 /** A report of an opened run. */
-export const foundIn = (run: Block, i: number): FoundReport => ({
+export const foundIn = (run: Block, i: number, copy?: CopyBytes): FoundReport => ({
   window: run.window(i),
-  read: () => run.report(i),
+  read: () => run.report(i, copy),
 });
 
 /** Notes what is wrong with a run that was come across. */
