@@ -59,7 +59,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    maxWorkers: 2 * availableParallelism(), // many tests wait for programs: with one file for each core, cores are idle for a quarter of the time
+    maxWorkers: Math.ceil(2.5 * availableParallelism()), // many tests wait for programs: with two files for each core, cores are still idle for a seventh of the time
     testTimeout: 300_000, // for what hangs: on a machine that is slow or busy, whatever works takes its time
     expect: { poll: { timeout: 60_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 300_000,

@@ -196,7 +196,7 @@ const openWatchedPage = async (
     expectAccessible: (within) => expectAccessible(page, within),
     problems: () => problems.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     close: async () => {
-      await page.unrouteAll({ behavior: 'ignoreErrors' }); // a request that is being answered when its page closes is no failure
+      if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' }); // a request that is being answered when its page closes is no failure
       await context.close();
     },
   };
