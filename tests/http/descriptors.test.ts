@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOf, tally } from '../bars/tally.ts';
 import {
@@ -45,7 +46,15 @@ test.skipIf(!existsSync('/usr/bin/prlimit'))(
     for (const pid of processesOf(server.child))
       execFileSync('prlimit', ['--pid', String(pid), `--nofile=${descriptors}:`]);
     const sockets = await Promise.all(Array.from({ length: connections }, dial));
-    await server.printed(/no_descriptors/);
+    let isSaid = false;
+    void server.printed(/no_descriptors/).then(() => {
+      isSaid = true;
+    });
+    // Something may have had one more descriptor for a moment: then all connections that wait were closed, and one is left until the next comes.
+    while (!isSaid) {
+      sockets.push(await dial());
+      await delay(100);
+    }
     const open = sockets.filter(({ destroyed, readyState }) => !destroyed && readyState === 'open').length;
     for (const socket of sockets) socket.destroy();
     const startedMs = performance.now();
@@ -55,7 +64,7 @@ test.skipIf(!existsSync('/usr/bin/prlimit'))(
     const ended = server.child.exitCode === null ? 0 : 1;
     tally({ connections, 'process ends': ended, 'ms until it serves again, at most': againMs });
     expect(ended).toBe(0);
-    expect(open).toBeLessThan(connections);
+    expect(open).toBeLessThan(descriptors);
     const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text();
     expect(metrics).toMatch(/^process_open_fds \d+$/m);
   },
