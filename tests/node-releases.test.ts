@@ -18,6 +18,7 @@ const suites = [
   'server/src/store/format/packed-report.test.ts',
   'server/src/http/whole-answer.test.ts',
   'server/src/http/server.test.ts',
+  'server/src/http/listener-request.test.ts',
   'tests/live.test.ts',
   'tests/spec.test.ts',
   'tests/client/reads.test.ts',
