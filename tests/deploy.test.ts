@@ -388,5 +388,5 @@ for (const [n, proxy] of proxies.entries()) {
     } finally {
       child.kill('SIGTERM');
     }
-  }, 60_000);
+  });
 }

@@ -136,7 +136,7 @@ test('postgres nodes: candles and coverage of several streams have what those of
     expect(coverage.body.streams).toMatchObject(own.map((one) => one.coverage));
     expect(own[0]).toMatchObject({ candles: { candles: { length: 6 } }, coverage: { coveredSeconds: 6 } });
   }
-}, 60_000);
+});
 
 test('postgres nodes: an account that is disabled by a command is refused by every node', async () => {
   const { store, folder, userId } = world;

@@ -39,7 +39,7 @@ beforeAll(async () => {
     await service.append(batch);
     batch = [];
   }
-}, 120_000);
+});
 afterAll(() => service?.close());
 
 type Asked = { readonly feedId: FeedId; readonly from: number };
@@ -104,4 +104,4 @@ test('pages: clients that read late get every byte of ten pages each, while 60 o
   const pagesMade = service.events.filter(({ route, status }) => route === 'reportPage' && status === 200).length;
   expect(pagesMade - otherPages).toBeLessThan(slowClients * pagesOfEach); // some wait for clients that do not read
   await Promise.all(slow.map(async ({ pages, client }) => expectSame(await client.readAll(), pages)));
-}, 120_000);
+});

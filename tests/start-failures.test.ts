@@ -4,11 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Replacements, removeBroken, requireBuild, startBroken } from './support/broken-program.ts';
 import { type Program, runCommand, startCommand } from './support/real-program.ts';
-
-vi.setConfig({ testTimeout: 180_000 }); // several programs start at once, on a machine that may be busy
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-start-'));
 const started: Program[] = [];

@@ -388,6 +388,20 @@ test('tidy: protocol and client use no Node API, but for the client’s socket i
   offenders(node, 'Both run in browsers.');
 });
 
+test('tidy: no test gives itself less time than all have', () => {
+  const least = 300_000; // vitest.config.ts
+  const given = /(?:^ *\}, |testTimeout: |hookTimeout: )(\d{2,3}_000)\b/; // not the few seconds of a timer
+  const short = sources
+    .filter(({ path }) => /\.(test|fuzz)\.ts$/.test(path))
+    .flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, i) => {
+        const ms = Number(given.exec(line)?.[1]?.replaceAll('_', '') ?? least);
+        return ms < least ? [`${path}:${i + 1}`] : [];
+      }),
+    );
+  offenders(short, 'A machine that is busy takes its time; a time-out is for what hangs:');
+});
+
 test('tidy: time and randomness are arguments', () => {
   const pure = product.filter(({ path }) => path.startsWith('protocol/'));
   const calls = pure.flatMap(({ path, text }) =>

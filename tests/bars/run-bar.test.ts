@@ -93,4 +93,4 @@ test('bar: a part runs its test file with its count and seed, and keeps output a
   expect(existsSync(part.folder)).toBe(false);
   await expect(runPart({ ...part, units: 13 })).rejects.toThrow(`Its output and files are in ${part.folder}.`);
   expect(readFileSync(join(part.folder, 'output.txt'), 'utf8')).toContain('13 is too many');
-}, 60_000);
+});

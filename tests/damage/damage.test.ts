@@ -18,7 +18,7 @@ let world: DamageWorld;
 beforeAll(async () => {
   programs = await buildPrograms(damagePrograms);
   world = await createDamageWorld();
-}, 120_000);
+});
 afterAll(() => {
   programs.remove();
   world.remove();
@@ -59,7 +59,7 @@ test('damage: a last run whose key lies in the future is put in its place, and n
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});
 
 test('damage: the control, a report that was altered together with its checksums, is found to be wrong', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-forged-'));
@@ -79,7 +79,7 @@ test('damage: the control, a report that was altered together with its checksums
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});
 
 test('damage: a repair that is killed at any moment is completed by the next one', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-killed-'));
@@ -114,4 +114,4 @@ test('damage: a repair that is killed at any moment is completed by the next one
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

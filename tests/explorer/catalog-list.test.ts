@@ -276,7 +276,7 @@ test(
     await expect.poll(focusedHref, poll).toBe(opened);
     await page.mouse.move(0, 0); // the pointer rested on the row that was clicked
     const order = (await pairs(page)).join();
-    await expect.poll(async () => (await pairs(page)).join() !== order, { ...poll, timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await pairs(page)).join() !== order, poll).toBe(true);
     expect(await page.getByText('Order paused').count()).toBe(0);
     await expect.poll(focusedHref, poll).toBe(opened);
     await page.keyboard.press('Shift');

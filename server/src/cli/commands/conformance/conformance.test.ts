@@ -130,7 +130,7 @@ describe('with faults', () => {
     const { code, results } = await checkFaulted(ids, '--slow-after', '5000');
     expect(results.filter(([, result]: readonly string[]) => result !== 'passed')).toEqual([]);
     expect([code, results.length]).toEqual([0, ids.length]);
-  }, 30_000);
+  });
 
   test.each(rows)(
     'conformance: $fault fails $id',
