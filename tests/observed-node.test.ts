@@ -70,7 +70,7 @@ test('observed: requests become usage of their account, and every observation a 
   expect(metrics).toContain('\nsealpost_store_commit_seconds_count 1\n');
   expect(metrics).toContain('\nsealpost_store_stale_readers 0\n');
   expect(metrics).toMatch(
-    /_count\{http_request_method="_OTHER",http_route="unmatched",http_response_status_code="400"\} 1\n/,
+    /_failed_requests_total\{http_request_method="_OTHER",http_route="unmatched",http_response_status_code="400"\} 1\n/,
   );
   const { ready, version } = (await (await fetch(`${node.url}/status.json`)).json()) as Record<string, unknown>;
   expect([ready, version]).toEqual([true, '1.2.3']);
