@@ -24,13 +24,16 @@ const longest = [
   'tests/hostile/',
 ];
 
+/** The projects, the shortest files last. */
+const order = ['whole', 'together', 'beside', 'units'];
+
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
       const found = longest.findIndex((name) => moduleId.includes(`/${name}`));
       if (found !== -1) return found;
-      return longest.length + (project.name === 'whole' ? 0 : 1); // the others last: short, and their processes are shared
+      return longest.length + order.indexOf(project.name); // a process is only shared with the next file if that is of the same project
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
@@ -53,25 +56,32 @@ const beside = [
   'server/src/store/copy.test.ts',
   'simulator/src/cli.test.ts',
 ];
+/** Of whole programs, but many and short. */
+const together = ['tests/*.test.ts', 'tests/{access,client,contracts,explorer,http}/*.test.ts'];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    maxWorkers: Math.ceil(2.5 * availableParallelism()), // many tests wait for programs: with two files for each core, cores are still idle for a seventh of the time
+    maxWorkers: 3 * availableParallelism(), // many tests wait for programs: with two files for each core, cores are idle for a fifth of the time
     testTimeout: 300_000, // for what hangs: on a machine that is slow or busy, whatever works takes its time
     expect: { poll: { timeout: 60_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 300_000,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/bundled-threads.ts', 'tests/demo-host.ts'],
     projects: [
-      // Modules have no state of their own, so tests beside the code share processes: with one for each file they take up to twice the CPU.
+      // Modules have no state of their own, so tests share processes: with one for each file, short ones take up to twice the CPU.
       { extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } },
       { extends: true, test: { name: 'beside', isolate: false, include: beside, exclude: notOurs } },
+      { extends: true, test: { name: 'together', isolate: false, include: together, exclude: notOurs } },
       {
         extends: true,
-        test: { name: 'whole', include: ['**/*.{test,fuzz}.ts'], exclude: [...notOurs, ...units, ...beside] },
+        test: {
+          name: 'whole',
+          include: ['**/*.{test,fuzz}.ts'],
+          exclude: [...notOurs, ...units, ...beside, ...together],
+        },
       },
     ],
   },
