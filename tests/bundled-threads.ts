@@ -15,11 +15,14 @@ export const threadModules = [
   'simulator/src/signing-thread.ts',
 ];
 
-/** Left outside of bundles: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. */
+/**
+ * Left outside of bundles: what runs the tests, and packages with native parts or threads. Both are at the root of node_modules. Not ox,
+ * which is plain JavaScript: its hundred files are a fifth of what it takes a program to start.
+ */
 const packages = [
   ...Object.keys(Object(readJson('package.json').devDependencies)),
   ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
-];
+].filter((name) => name !== 'ox');
 
 /** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder, with a source map beside it where asked. */
 export const bundleModules = async (modules: readonly string[], folder: string, sourcemap = false): Promise<void> => {
