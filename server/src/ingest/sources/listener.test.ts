@@ -212,6 +212,23 @@ test('listener: a node that stops answers for what an open upload sent, and ends
   await other.close();
 });
 
+test('listener: a node that stops in the middle of a line leaves that line to be sent again', async () => {
+  const stopping = new AbortController();
+  const begin = (text: string) => new ReadableStream({ start: (sink) => sink.enqueue(Buffer.from(text)) }); // never ends
+  const upload = async (url: string, text: string) =>
+    fetch(`${url}/ingest`, {
+      ...{ method: 'POST', headers: { Authorization: `Bearer ${token}` }, body: begin(text), duplex: 'half' },
+    } as RequestInit); // `duplex` is not in the types of Node 20
+  const other = await openPrivateListener(running.ingest, token, { stopping: stopping.signal });
+  const response = await upload(other.url, `${line(now - 59)}${line(now - 58).slice(0, 40)}`);
+  stopping.abort();
+  const lines = (await response.text()).trim().split('\n');
+  expect(lines.map((text) => JSON.parse(text))).toMatchObject([{ result: 'stored' }, { code: 'store_stopped' }]);
+  const refused = await upload(other.url, line(now - 58).slice(0, 40));
+  expect([refused.status, await refused.json()]).toMatchObject([503, { code: 'store_stopped' }]);
+  await other.close();
+});
+
 test('listener: an upload that stays open for days keeps no memory of earlier chunks', async () => {
   async function* bring(count: number): AsyncGenerator<Uint8Array> {
     const chunk = new Uint8Array(1);

@@ -60,7 +60,7 @@ const streamResults = async (
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  for await (const results of ingestNdjson(ingest, readUntil(request, stopping))) {
+  for await (const results of ingestNdjson(ingest, readUntil(request, stopping), stopping)) {
     if (response.destroyed) return; // the client has left; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));

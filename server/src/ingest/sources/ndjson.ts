@@ -6,19 +6,17 @@ import { type LineResult, lineCharactersMax } from '../report-line.ts';
 const batchLines = 256;
 const batchesInFlight = 4;
 
-/** Progress of a stream: bytes read so far. */
-export type ReadProgress = (bytes: number) => void;
-
 /**
  * Ingests a stream of bytes; yields the results of each batch, in the order of the lines, as soon as they are known: a sender may wait for an
- * acknowledgement before it sends more. Empty lines are skipped.
+ * acknowledgement before it sends more. Empty lines are skipped. With `cut` aborted, the input has ended early: what arrived of a last line without its
+ * end is left out, so that its sender sends it again; ingest would reject it as malformed, for good.
  */
 export async function* ingestNdjson(
   ingest: Ingest,
   input: AsyncIterable<Uint8Array>,
-  onRead: ReadProgress = () => {},
+  cut?: AbortSignal,
 ): AsyncGenerator<readonly LineResult[]> {
-  const batches = toBatches(input, onRead);
+  const batches = toBatches(input, cut);
   const sender = {};
   const underWay: Promise<readonly LineResult[]>[] = [];
   let reading: Promise<IteratorResult<Batch>> | undefined;
@@ -59,11 +57,10 @@ const firstOf = (
 type Batch = { readonly lines: readonly string[]; readonly firstLine: number };
 
 // A batch ends when it is full or when the input has nothing more for now, so that a slow source is not held back.
-async function* toBatches(input: AsyncIterable<Uint8Array>, onRead: ReadProgress): AsyncGenerator<Batch> {
+async function* toBatches(input: AsyncIterable<Uint8Array>, cut: AbortSignal | undefined): AsyncGenerator<Batch> {
   const decoder = new TextDecoder();
   let rest = '';
   let firstLine = 1;
-  let bytes = 0;
   const take = (text: string): Batch[] => {
     const lines = text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
     const batches: Batch[] = [];
@@ -73,7 +70,6 @@ async function* toBatches(input: AsyncIterable<Uint8Array>, onRead: ReadProgress
     return batches;
   };
   for await (const chunk of input) {
-    bytes += chunk.length;
     rest += decoder.decode(chunk, { stream: true });
     const end = rest.lastIndexOf('\n');
     if (end >= 0) {
@@ -82,9 +78,8 @@ async function* toBatches(input: AsyncIterable<Uint8Array>, onRead: ReadProgress
     } else if (rest.length > 2 * lineCharactersMax) {
       rest = rest.slice(0, lineCharactersMax + 1); // ingest will reject a line this long; this bounds memory
     }
-    onRead(bytes);
   }
-  if (rest !== '') yield* take(rest);
+  if (rest !== '' && cut?.aborted !== true) yield* take(rest);
 }
 
 // Runs of lines between empty ones keep their own numbers.
