@@ -14,6 +14,7 @@ import { createCertificate } from './support/certificates.ts';
 import { freePort } from './support/free-port.ts';
 import {
   createWorld,
+  isAlive,
   type Program,
   runCommand,
   type Server,
@@ -128,13 +129,6 @@ const workerPids = ({ output }: Server): readonly number[] => [
   ...new Set([...output().matchAll(/"pid":(\d+),"event":"request"/g)].map(([, pid]) => Number(pid))),
 ];
 const primaryPid = ({ output }: Server): number => Number(/"pid":(\d+),"event":"started"/.exec(output())?.[1]);
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 /** Looks again and again until it holds; the time-out of the test is the bound. */
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -106,12 +106,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     };
     ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
     observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
-    const stop = async (reason: string): Promise<void> => {
-      observe({ kind: 'draining', reason });
-      await close();
-      observe({ kind: 'stopped', clean: true });
-      log.close();
-    };
+    const stop = (reason: string): Promise<void> => stopLogged(reason, close, observe, log);
     const { url, live, reloadTls } = listening;
     return { url, opsUrl: ops.url, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
   };
@@ -122,6 +117,20 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     log.close();
     throw error;
   }
+};
+
+/** Closes everything, and logs how it ended, also when the process exits before: at a second signal, or because a part failed to close. */
+const stopLogged = async (reason: string, close: () => Promise<void>, observe: Listener, log: Log): Promise<void> => {
+  const end = (clean: boolean): void => {
+    observe({ kind: 'stopped', clean });
+    log.close();
+  };
+  const cutShort = (): void => end(false);
+  observe({ kind: 'draining', reason });
+  process.once('exit', cutShort);
+  await close();
+  process.off('exit', cutShort);
+  end(true);
 };
 
 /** Secrets stay in this process; the other settings also go to workers. */

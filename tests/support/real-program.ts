@@ -130,6 +130,15 @@ export const processesOf = ({ pid }: ChildProcess): readonly number[] => {
   return [Number(pid), ...(children === '' ? [] : children.split(' ').map(Number))];
 };
 
+/** Is there a process of this ID? */
+export const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
 /** Kills a command that leads a process group, with everything that it started. */
 export const killGroup = ({ child }: Program): void => {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -55,7 +55,7 @@ export const createSession = (host: NodeJS.Process): Session => ({
   actor: () => `cli:${userName()}@${hostname()}`,
   write: (text) => writeTo(host.stdout, text),
   hint: async (text) => text,
-  interruption: createInterruption(host),
+  interruption: createInterruption(host, () => performance.now()),
   exitWith: (code) => {
     host.exitCode = code;
   },
@@ -77,13 +77,17 @@ const writeTo = (stream: Writable, text: string): Promise<void> =>
 // Within this time a second signal is the same key press, which reaches the launcher and, through it, this process again.
 const sameSignalMs = 1_000;
 
-const createInterruption = (host: NodeJS.Process): Session['interruption'] => {
+/** Aborts at the first signal. A later one, from another key press, ends the process at once with 130. */
+export const createInterruption = (
+  host: Pick<NodeJS.Process, 'on' | 'exit'>,
+  monotonicMs: () => number,
+): Session['interruption'] => {
   const controller = new AbortController();
   let listening = false;
   let firstMs: number | undefined;
   const interrupt = (name: NodeJS.Signals): void => {
-    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs) host.exit(130);
-    firstMs ??= performance.now();
+    if (firstMs !== undefined && monotonicMs() - firstMs > sameSignalMs) host.exit(130);
+    firstMs ??= monotonicMs();
     controller.abort(name);
   };
   return (others = []) => {
