@@ -35,13 +35,17 @@ const runOf = (run: BarRun['run'], said: string[] = []): BarRun => ({
 const outcome = { found: { lost: 0, acknowledged: 5, 'ms to start, at most': 7 }, control: { lost: 1 }, seconds: 60 };
 
 test('bar: parts add up to the count, with progress and an estimate', async () => {
-  const [sizes, said] = [[] as number[], [] as string[]];
-  const run = async ({ units }: PartRun) => {
-    sizes.push(units);
+  const [sizes, said] = [[] as (readonly number[])[], [] as string[]];
+  const run = async ({ units, first }: PartRun) => {
+    sizes.push([first, units]);
     return { ...outcome, found: { ...outcome.found, 'ms to start, at most': units } };
   };
   const result = await runBar(runOf(run, said));
-  expect(sizes).toEqual([4, 4, 2]);
+  expect(sizes).toEqual([
+    [0, 4],
+    [4, 4],
+    [8, 2],
+  ]);
   expect(said).toEqual([
     'sample: 4 of 10 lives, 2 min left',
     'sample: 8 of 10 lives, 30 s left',
@@ -85,9 +89,9 @@ test('bar: what exceeds its bound, is not tallied, or has a control that finds n
 });
 
 test('bar: a part runs its test file with its count and seed, and keeps output and files only if a test fails', async () => {
-  const part = { key: 'sample', bar, units: 3, seed: 7, folder: join(folder, 'part') };
+  const part = { key: 'sample', bar, units: 3, first: 4, seed: 7, folder: join(folder, 'part') };
   await expect(runPart(part)).resolves.toMatchObject({
-    found: { 'tests passed, at least': 1, units: 3, seed: 7 },
+    found: { 'tests passed, at least': 1, units: 3, first: 4, seed: 7 },
     control: { lost: 1 },
   });
   expect(existsSync(part.folder)).toBe(false);

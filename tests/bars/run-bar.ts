@@ -29,7 +29,7 @@ export const runBar = async (options: BarRun): Promise<BarResult> => {
     const units = Math.min(bar.count?.part ?? count, count - done);
     const seed = Math.floor(random() * 2 ** 32);
     const folder = join(tmpdir(), `sealpost-bar-${key}-${seed}`);
-    const outcome = await run({ key, bar, units, seed, folder, say });
+    const outcome = await run({ key, bar, units, first: done, seed, folder, say });
     journal.add({ seed, units, commit: options.commit, ...outcome });
     sayProgress(key, bar, count, journal.parts(), say);
   }

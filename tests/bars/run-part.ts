@@ -8,6 +8,7 @@ import type { Bar } from './bar.ts';
 import {
   addTallies,
   countVariable,
+  firstVariable,
   progressVariable,
   seedVariable,
   type Tally,
@@ -19,6 +20,8 @@ export type PartRun = {
   readonly key: string;
   readonly bar: Bar;
   readonly units: number;
+  /** Units that earlier parts did. */
+  readonly first: number;
   readonly seed: number;
   /** For temporary files and output; removed if the part succeeds. */
   readonly folder: string;
@@ -62,13 +65,14 @@ const relayProgress = (part: PartRun): (() => void) => {
 };
 
 const runTests = (part: PartRun): Promise<number | null> => {
-  const { key, bar, units, seed, folder } = part;
+  const { key, bar, units, first, seed, folder } = part;
   const output = openSync(join(folder, 'output.txt'), 'w');
   const env = {
     ...process.env,
     CI: 'true', // what cannot be tested here is a failure
     TMPDIR: join(folder, 'tmp'),
     [countVariable(key)]: String(units),
+    [firstVariable]: String(first),
     [seedVariable]: String(seed),
     [tallyVariable]: join(folder, 'tally.ndjson'),
     [progressVariable]: progressFile(part),

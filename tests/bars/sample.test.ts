@@ -1,10 +1,10 @@
 // What tests/bars/run-bar.test.ts runs as a part of a bar.
 import { expect, test } from 'vitest';
-import { barSeed, countVariable, tally, tallyControl } from './tally.ts';
+import { barSeed, countVariable, firstOf, tally, tallyControl } from './tally.ts';
 
-test('a bar has its count and its seed', () => {
+test('a bar has its count, what was done before, and its seed', () => {
   const units = Number(process.env[countVariable('sample')] ?? 1);
-  tally({ units, seed: barSeed() });
+  tally({ units, first: firstOf(), seed: barSeed() });
   tallyControl({ lost: 1 });
   expect(units, `${units} is too many`).toBeLessThan(13);
 });

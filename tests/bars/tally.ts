@@ -18,6 +18,11 @@ export const countOf = (key: BarKey): number => {
 
 export const countVariable = (key: string): string => `SEALPOST_BAR_${key.toUpperCase()}`;
 
+/** How many were done in earlier parts of a bar's run, for a test that goes through a list. */
+export const firstOf = (): number => Number(process.env[firstVariable] ?? 0);
+
+export const firstVariable = 'SEALPOST_BAR_FIRST';
+
 /** For the random choices of a test: given by a bar's run, so that a failing part can be run again; the same in every `npm test`. */
 export const barSeed = (reduced = 1): number => Number(process.env[seedVariable] ?? reduced);
 
