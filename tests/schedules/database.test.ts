@@ -5,9 +5,10 @@ import { createPartitionLookup, createPartitionTables } from '../../server/src/s
 import { numbersOf } from '../../server/src/store/postgres/rows.ts';
 import { migratePostgres, tablesOf } from '../../server/src/store/postgres/schema.ts';
 import { startPostgres } from '../support/running-postgres.ts';
+import type { AppendVariant } from './append.ts';
 import type { TraceEntry } from './database/server.ts';
 import type { Row } from './database/tables.ts';
-import { plantedBugs } from './planted.ts';
+import { appendingWithoutLock } from './planted.ts';
 import { firstSecond } from './sample-reports.ts';
 import { type ProtocolName, showSchedule } from './search.ts';
 
@@ -61,6 +62,9 @@ type RealSession = {
   readonly pid: number;
   answer: Promise<Answer>;
   isAnswered: boolean;
+  /** Does its statement wait for another session in the schedule? */
+  isBlocked: boolean;
+  text: string;
   readonly heard: string[];
 };
 
@@ -77,6 +81,8 @@ const openSession = async (): Promise<RealSession> => {
     pid: row?.pid as number,
     answer: Promise.resolve({}),
     isAnswered: true,
+    isBlocked: false,
+    text: '',
     heard: [],
   }; // one row
 };
@@ -113,9 +119,45 @@ const send = async (
   }
 };
 
-const isWaiting = async (pid: number): Promise<boolean> => {
-  const rows = await admin`SELECT 1 FROM pg_stat_activity WHERE pid = ${pid} AND wait_event_type = 'Lock'`;
-  return rows.length > 0;
+/** The sessions whose locks one waits for, and those that these wait for; none while it does not wait. */
+const blockersOf = async (pid: number): Promise<readonly number[]> => {
+  const rows = await admin<{ pid: number }[]>`
+    WITH RECURSIVE blockers(pid) AS (
+      SELECT unnest(pg_blocking_pids(${pid}::int)) UNION SELECT unnest(pg_blocking_pids(blockers.pid)) FROM blockers)
+    SELECT pid FROM blockers`;
+  return rows.map((row) => row.pid);
+};
+
+/** PostgreSQL waits too, for the same session or for one that waits for it. */
+const compareWait = async (session: RealSession, by: RealSession | undefined): Promise<void> => {
+  let blockers: readonly number[] = [];
+  await expect
+    .poll(async () => {
+      blockers = await blockersOf(session.pid);
+      return session.isAnswered || blockers.length > 0;
+    })
+    .toBe(true);
+  expect(session.isAnswered, `PostgreSQL does not wait: ${session.text}`).toBe(false);
+  expect(blockers, `PostgreSQL waits for another session: ${session.text}`).toContain(by?.pid);
+};
+
+/** Who waits still waits, before anything else is sent. */
+const compareWaiting = async (all: readonly RealSession[]): Promise<void> => {
+  for (const { isBlocked, pid, text } of all)
+    if (isBlocked) expect(await blockersOf(pid), `PostgreSQL waits no longer: ${text}`).not.toEqual([]);
+};
+
+/** The answer, unless PostgreSQL waits for a session that runs nothing, where the simulation waits no longer. */
+const answerOf = async (session: RealSession, all: readonly RealSession[]): Promise<Answer> => {
+  await expect
+    .poll(async () => {
+      const idle = new Set(all.filter((one) => one.isAnswered).map(({ pid }) => pid));
+      const blockers = session.isAnswered ? [] : await blockersOf(session.pid);
+      return session.isAnswered || blockers.some((pid) => idle.has(pid));
+    })
+    .toBe(true);
+  expect(session.isAnswered, `PostgreSQL waits, the simulation does not: ${session.text}`).toBe(true);
+  return session.answer;
 };
 
 /** Sends what was sent in a schedule; returns how many statements waited for another session. */
@@ -129,23 +171,27 @@ const replay = async (trace: readonly TraceEntry[]): Promise<number> => {
     const session = sessions.get(entry.session) ?? (await openSession());
     sessions.set(entry.session, session);
     if (entry.kind === 'began') {
+      await compareWaiting([...sessions.values()]);
       session.isAnswered = false;
+      session.text = entry.text;
       if (entry.text.startsWith('listen ')) {
         await session.sql.listen(entry.text.slice('listen '.length), (payload) => session.heard.push(payload));
         session.answer = Promise.resolve({ rows: [] });
+        session.isAnswered = true;
       } else
         session.answer = send(session, entry, toldAt).finally(() => {
           session.isAnswered = true;
         });
     } else if (entry.kind === 'blocked') {
       waited += 1;
-      await expect.poll(async () => session.isAnswered || (await isWaiting(session.pid))).toBe(true);
-      expect(session.isAnswered, 'PostgreSQL does not wait').toBe(false);
+      session.isBlocked = true;
+      await compareWait(session, sessions.get(entry.by ?? -1));
     } else if (entry.kind === 'ended') {
+      session.isBlocked = false;
       const { reply } = entry;
       const simulated =
         reply.kind === 'rows' ? { rows: plain(reply.rows) } : { code: reply.kind === 'error' ? reply.code : '' };
-      expect(await session.answer).toEqual(simulated);
+      expect(await answerOf(session, [...sessions.values()])).toEqual(simulated);
     } else if (entry.reply.kind === 'notification')
       expected.set(entry.session, [...(expected.get(entry.session) ?? []), entry.reply.payload]);
   }
@@ -154,20 +200,21 @@ const replay = async (trace: readonly TraceEntry[]): Promise<number> => {
   return waited;
 };
 
+type TraceOptions = { readonly variant?: AppendVariant; readonly when?: (atMs: number) => number };
+
 const traceOf = async (
   protocol: ProtocolName,
-  bug: number | undefined,
   seed: number,
+  { variant = {}, ...options }: TraceOptions = {},
 ): Promise<readonly TraceEntry[]> => {
   const trace: TraceEntry[] = [];
-  const planted = bug === undefined ? undefined : plantedBugs[bug]?.variant;
-  const variant = {
-    ...planted,
+  const traced = {
+    ...variant,
     replication: 'single',
     isCalm: true,
     trace: (entry: TraceEntry) => trace.push(entry),
   } as const;
-  await showSchedule(protocol, variant, seed, false);
+  await showSchedule(protocol, traced, seed, { hasFaults: false, ...options });
   return trace;
 };
 
@@ -176,7 +223,7 @@ const seeds = Array.from({ length: 6 }, (_, i) => 101 + i);
 test('simulated database: appends and follows get the answers of PostgreSQL', async () => {
   let statements = 0;
   for (const seed of seeds) {
-    const trace = await traceOf('append', undefined, seed);
+    const trace = await traceOf('append', seed);
     statements += trace.filter(({ kind }) => kind === 'began').length;
     await replay(trace);
   }
@@ -184,5 +231,18 @@ test('simulated database: appends and follows get the answers of PostgreSQL', as
 });
 
 test('simulated database: what nodes tell each other is as old, and as long there, as in PostgreSQL', async () => {
-  for (const seed of seeds.slice(0, 1)) await replay(await traceOf('limits', undefined, seed));
+  for (const seed of seeds.slice(0, 1)) await replay(await traceOf('limits', seed));
+});
+
+/** Once the nodes are open, all of them append at nearly the same time. */
+const crowded = (atMs: number): number => 150 + atMs / 100;
+
+/** With the seeds of schedules in which sessions wait most, or fail while others wait. */
+test.each([
+  ['the lock of appends', {}, [30, 44, 111]],
+  ['rows, of appends without that lock', appendingWithoutLock, [22, 25, 227, 277]],
+] as const)('simulated database: sessions wait for each other as in PostgreSQL: %s', async (_, variant, crowds) => {
+  let waited = 0;
+  for (const seed of crowds) waited += await replay(await traceOf('append', seed, { variant, when: crowded }));
+  expect(waited).toBeGreaterThan(8);
 });

@@ -51,6 +51,8 @@ const alterStatements =
 const skipping = (pattern: RegExp) =>
   alterStatements(() => (text, _, send) => (pattern.test(text) ? Promise.resolve([]) : send()));
 
+export const appendingWithoutLock: AppendVariant = { alter: skipping(/pg_advisory_xact_lock/) };
+
 const isCounters = (text: string): boolean => text.startsWith('SELECT name, value, (SELECT substring');
 
 /** Reads the counters again only after a notification. */
@@ -119,7 +121,7 @@ export const plantedBugs: readonly Planted[] = [
     bug: 'appending without the lock',
     within: 2_000,
     protocol: 'append',
-    variant: { alter: skipping(/pg_advisory_xact_lock/) },
+    variant: appendingWithoutLock,
   },
   {
     bug: 'acknowledging a commit that the standby may not have',

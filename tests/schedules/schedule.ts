@@ -53,6 +53,8 @@ export type RunOptions = {
   readonly omitted?: ReadonlySet<number>;
   readonly hasSteps?: boolean;
   readonly hasFaults?: boolean;
+  /** Another moment for each action. */
+  readonly when?: (atMs: number) => number;
 };
 
 const streamsOf = (seed: number): readonly [Random, Random, Random] => [
@@ -65,7 +67,7 @@ export const runSchedule = async <World, Variant>(
   { plan, run }: Protocol<World, Variant>,
   variant: Variant,
   use: (executor: Executor) => void,
-  { seed, omitted, hasSteps = false, hasFaults = true }: RunOptions,
+  { seed, omitted, hasSteps = false, hasFaults = true, when = (atMs) => atMs }: RunOptions,
 ): Promise<Ran> => {
   const [forPlan, forWorld, random] = streamsOf(seed);
   const executor = createExecutor();
@@ -77,8 +79,9 @@ export const runSchedule = async <World, Variant>(
   const actions = plan(forPlan);
   const begin = (world: World): number => {
     let lastMs = 0;
-    for (const [i, { atMs, what, isFault = false, act }] of actions.entries()) {
+    for (const [i, { atMs: plannedMs, what, isFault = false, act }] of actions.entries()) {
       if (omitted?.has(i) || (isFault && !hasFaults)) continue;
+      const atMs = when(plannedMs);
       lastMs = Math.max(lastMs, atMs, 1);
       executor.after(atMs, () => {
         note(what);

@@ -9,6 +9,8 @@ export type Locks = {
   /** Gives up waiting. */
   readonly leave: (holder: Holder) => void;
   readonly release: (holder: Holder) => void;
+  /** Who has what a holder waits for. */
+  readonly ownerOf: (holder: Holder) => Holder | undefined;
   /** Do holders wait for each other in a circle that this one is part of? */
   readonly isDeadlocked: (holder: Holder) => boolean;
 };
@@ -29,7 +31,10 @@ export const createLocks = (): Locks => {
     waiting.set(holder.waitsFor, others);
     holder.waitsFor = undefined;
   };
+  const ownerOf = ({ waitsFor }: Holder): Holder | undefined =>
+    waitsFor === undefined ? undefined : holders.get(waitsFor);
   return {
+    ownerOf,
     take: (name, holder, granted) => {
       const owner = holders.get(name);
       if (owner === undefined || owner === holder) {
@@ -43,21 +48,24 @@ export const createLocks = (): Locks => {
     leave,
     release: (holder) => {
       leave(holder);
+      const next: Waiter[] = [];
       for (const name of holder.held) {
         holders.delete(name);
-        const [next, ...others] = waiting.get(name) ?? [];
+        const [first, ...others] = waiting.get(name) ?? [];
         waiting.set(name, others);
-        if (next === undefined) continue;
-        grant(name, next.holder);
-        next.granted();
+        if (first === undefined) continue;
+        grant(name, first.holder);
+        next.push(first);
       }
       holder.held.clear();
+      // Not before all are free: whoever goes on may ask for another one of them.
+      for (const { granted } of next) granted();
     },
     isDeadlocked: (holder) => {
       const seen = new Set<Holder>();
       for (let one: Holder | undefined = holder; one !== undefined && !seen.has(one); ) {
         seen.add(one);
-        one = one.waitsFor === undefined ? undefined : holders.get(one.waitsFor);
+        one = ownerOf(one);
         if (one === holder) return true;
       }
       return false;

@@ -38,7 +38,7 @@ export type TraceEntry =
       readonly parameters: Parameters;
       readonly nowMs: number;
     }
-  | { readonly kind: 'blocked'; readonly session: number }
+  | { readonly kind: 'blocked'; readonly session: number; readonly by: number | undefined }
   | { readonly kind: 'ended' | 'notified'; readonly session: number; readonly reply: Reply };
 export type Trace = (entry: TraceEntry) => void;
 
@@ -67,6 +67,7 @@ export type Server = {
 };
 
 type Transaction = Holder & {
+  readonly session: number;
   readonly view: View;
   readonly notices: Map<string, readonly [string, string]>;
   failed: boolean;
@@ -104,7 +105,8 @@ export const createServer = (options: ServerOptions): Server => {
     trace?.({ kind: 'ended', session: backend.session.id, reply: answer });
     if (!backend.isClosing) backend.options.reply(answer);
   };
-  const begin = (): Transaction => ({
+  const begin = ({ session }: Backend): Transaction => ({
+    session: session.id,
     view: createView(() => committed),
     notices: new Map(),
     held: new Set(),
@@ -149,15 +151,16 @@ export const createServer = (options: ServerOptions): Server => {
   const fail = (backend: Backend, error: SqlError): void => {
     const { transaction } = backend;
     if (transaction !== undefined) {
-      locks.leave(transaction);
       transaction.failed = true;
     }
     backend.running = undefined;
+    if (transaction !== undefined) locks.release(transaction); // before its client rolls back
     reply(backend, { kind: 'error', code: error.code, message: error.message });
     proceed(backend);
   };
   const wait = (backend: Backend, transaction: Transaction): void => {
-    trace?.({ kind: 'blocked', session: backend.session.id });
+    const by = locks.ownerOf(transaction) as Transaction | undefined; // only transactions take locks
+    trace?.({ kind: 'blocked', session: backend.session.id, by: by?.session });
     const execution = backend.running;
     const isStill = () => backend.running === execution && transaction.waitsFor !== undefined && isUp;
     const giveUp = (code: string, message: string): void => {
@@ -211,7 +214,7 @@ export const createServer = (options: ServerOptions): Server => {
     const done = (): void => reply(backend, { kind: 'rows', rows: [] });
     const { transaction } = backend;
     if (text.startsWith('begin')) {
-      backend.transaction = begin();
+      backend.transaction = begin(backend);
       done();
       return;
     }
@@ -234,7 +237,7 @@ export const createServer = (options: ServerOptions): Server => {
       fail(backend, new SqlError('25P02', 'current transaction is aborted'));
       return;
     }
-    const within = transaction ?? begin();
+    const within = transaction ?? begin(backend);
     const notify = (channel: string, payload: string) =>
       void within.notices.set(`${channel} ${payload}`, [channel, payload]);
     backend.running = execute({ view: within.view, nowMs: executor.nowMs(), notify }, text, parameters);

@@ -148,7 +148,7 @@ function* selectRowsOfKeys({ view }: Context, [feeds, lists]: Parameters, match:
   requireTable(view, table);
   const wanted = texts(lists).map(numbers);
   const found = hexes(feeds).flatMap((feed, i) =>
-    (wanted[i] ?? []).flatMap((at) => {
+    [...new Set(wanted[i])].flatMap((at) => {
       const row = reportAt(view, table, feed, at);
       return row === undefined ? [] : [{ ...row, n: i + 1 }];
     }),
