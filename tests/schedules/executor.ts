@@ -69,8 +69,32 @@ const createQueue = () => {
   };
 };
 
-/** All promises that can settle have settled: the event loop runs them before it comes back. */
-const settled = (): Promise<void> => new Promise((resolve) => void realImmediate(resolve));
+/** Steps that the event loop runs in one round, each with all promises before it settled. Rounds cost more than steps: they ask the system for events. */
+const stepsPerRound = 64;
+
+/** Calls `step` until it returns false, each time after all promises that can settle have settled. */
+const eachSettled = (step: () => boolean): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let isOver = false;
+    const end = (act: () => void): void => {
+      isOver = true;
+      act();
+    };
+    const one = (): void => {
+      if (isOver) return;
+      try {
+        if (!step()) end(resolve);
+      } catch (error) {
+        end(() => reject(error));
+      }
+    };
+    const round = (): void => {
+      if (isOver) return;
+      for (let i = 0; i < stepsPerRound; i++) realImmediate(one);
+      realImmediate(round);
+    };
+    round();
+  });
 
 export const createExecutor = (): Executor => {
   const queue = createQueue();
@@ -95,21 +119,30 @@ export const createExecutor = (): Executor => {
       queue.push(entry);
       return entry;
     },
-    run: async (untilMs, afterEvent, isOver = () => false) => {
-      for (let next = queue.first(); next !== undefined && next.atMs <= untilMs; next = queue.first()) {
-        queue.pop();
-        if (next.cancelled || (next.owner !== undefined && dead.has(next.owner))) continue;
-        nowMs = Math.max(nowMs, next.atMs);
-        owner = next.owner;
-        events += 1;
-        next.act();
-        if (next.isQuiet) continue;
-        await settled();
-        owner = undefined;
-        afterEvent();
-        if (isOver()) return;
-      }
-      nowMs = Math.max(nowMs, Math.min(untilMs, Number.MAX_SAFE_INTEGER));
+    run: (untilMs, afterEvent, isOver = () => false) => {
+      let hasActed = false;
+      const runNext = (): boolean => {
+        if (hasActed) {
+          hasActed = false;
+          owner = undefined;
+          afterEvent();
+          if (isOver()) return false;
+        }
+        for (let next = queue.first(); next !== undefined && next.atMs <= untilMs; next = queue.first()) {
+          queue.pop();
+          if (next.cancelled || (next.owner !== undefined && dead.has(next.owner))) continue;
+          nowMs = Math.max(nowMs, next.atMs);
+          owner = next.owner;
+          events += 1;
+          next.act();
+          if (next.isQuiet) continue;
+          hasActed = true;
+          return true;
+        }
+        nowMs = Math.max(nowMs, Math.min(untilMs, Number.MAX_SAFE_INTEGER));
+        return false;
+      };
+      return eachSettled(runNext);
     },
   };
 };

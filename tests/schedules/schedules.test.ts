@@ -1,8 +1,12 @@
 // The protocols by which nodes on one PostgreSQL agree, under seeded schedules: the product's own code on a simulated database, network and clock.
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { plantedBugs } from './planted.ts';
+import { buildSearchProcesses, splitSeeds } from './processes.ts';
 import { describeFailure, type ProtocolName, searchSchedules, showSchedule } from './search.ts';
+
+/** A part of a bar takes minutes of CPU, and as long as it must on a busy machine. */
+const barTimeoutMs = 100_000_000;
 
 const count = countOf('schedules');
 const shares: readonly (readonly [ProtocolName, number])[] = [
@@ -10,18 +14,26 @@ const shares: readonly (readonly [ProtocolName, number])[] = [
   ['limits', Math.floor(count * 0.1)],
 ];
 
-test.each(shares)('schedules: %s: every invariant holds in %i schedules', async (protocol, schedules) => {
-  const { ran, outcome, failure } = await searchSchedules({ protocol, seed: barSeed(), count: schedules });
-  expect(failure && describeFailure(protocol, failure)).toBeUndefined();
-  const { acknowledged, delivered, tokens } = outcome;
-  // Schedules in which nothing happens would prove nothing.
-  if (protocol === 'append') expect(Math.min(acknowledged ?? 0, delivered ?? 0)).toBeGreaterThan(ran);
-  else expect(tokens).toBeGreaterThan(10 * ran);
-  tally({ schedules: ran, violations: 0, ...(protocol === 'append' ? { acknowledged, delivered } : {}) } as Record<
-    string,
-    number
-  >);
-});
+const processes = await buildSearchProcesses();
+afterAll(processes.remove);
+
+test.each(shares)(
+  'schedules: %s: every invariant holds in %i schedules',
+  { timeout: barTimeoutMs },
+  async (protocol, schedules) => {
+    const { ran, outcome, failure } = await processes.search({ protocol, seed: barSeed(), count: schedules });
+    expect(failure).toBeUndefined();
+    expect(ran).toBe(schedules);
+    const { acknowledged, delivered, tokens } = outcome;
+    // Schedules in which nothing happens would prove nothing.
+    if (protocol === 'append') expect(Math.min(acknowledged ?? 0, delivered ?? 0)).toBeGreaterThan(ran);
+    else expect(tokens).toBeGreaterThan(10 * ran);
+    tally({ schedules: ran, violations: 0, ...(protocol === 'append' ? { acknowledged, delivered } : {}) } as Record<
+      string,
+      number
+    >);
+  },
+);
 
 /** Schedules that once violated an invariant. */
 const kept: readonly (readonly [string, ProtocolName, number])[] = [
@@ -43,4 +55,12 @@ test('schedules: a schedule is the same each time', async () => {
   const [first, again] = [await showSchedule('append', {}, 12), await showSchedule('append', {}, 12)];
   expect(again.steps).toEqual(first.steps);
   expect(again.outcome).toEqual(first.outcome);
+});
+
+test('schedules: processes divide all seeds among them', () => {
+  expect(splitSeeds(7, 300)).toEqual([[7, 300]]);
+  expect(splitSeeds(7, 45_001)).toEqual([
+    [7, 22_500],
+    [22_507, 22_501],
+  ]);
 });
