@@ -1,4 +1,5 @@
 // The values that fields of a fault may have: each kind of value with its parser, its form in text, its JSON Schema and what an error says is expected.
+import { jsonTextOf, oneLine } from '@sealpost/protocol';
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
@@ -21,6 +22,14 @@ export type FieldValues<F extends Readonly<Record<string, FaultField>>> = {
   readonly [K in keyof F as F[K] extends FaultField<unknown, true> ? never : K]?: F[K] extends FaultField<infer T>
     ? T
     : never;
+};
+
+const shownMax = 80;
+
+/** A value that cannot be, as an error shows it: JSON in one line, cut off. */
+export const showValue = (value: unknown): string => {
+  const json = oneLine(jsonTextOf(value));
+  return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
 };
 
 /** Makes a field that a fault cannot be without. */

@@ -1,6 +1,5 @@
 // Reads a fault from JSON or from one line of text, writes the line, and gives the JSON Schema, all from the table of kinds.
-import { jsonTextOf, oneLine } from '@sealpost/protocol';
-import { type FaultField, type JsonSchema, momentMs, orList } from './fields.ts';
+import { type FaultField, type JsonSchema, momentMs, orList, showValue } from './fields.ts';
 import { type CommonFieldName, commonFields, type Fault, type FaultKind, faultKindNames, kindRow } from './kinds.ts';
 
 /** A fault that cannot be: which field is wrong, and what it may be. */
@@ -16,12 +15,6 @@ export class FaultError extends Error {
 
 /** The longest text of a fault. */
 const textMax = 4_096;
-const shownMax = 80;
-
-const show = (value: unknown): string => {
-  const json = oneLine(jsonTextOf(value));
-  return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
-};
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
@@ -30,7 +23,7 @@ const isKind = (kind: unknown): kind is FaultKind =>
 
 const parseKind = (kind: unknown): FaultKind => {
   if (isKind(kind)) return kind;
-  const what = kind === undefined ? 'kind is missing' : `kind is ${show(kind)}`;
+  const what = kind === undefined ? 'kind is missing' : `kind is ${showValue(kind)}`;
   throw new FaultError('kind', `${what}, expected one of ${faultKindNames.join(', ')}.`);
 };
 
@@ -46,7 +39,7 @@ export const fieldsOf = (kind: FaultKind): Readonly<Record<string, FaultField>> 
 const unknownField = (kind: FaultKind, name: string, spell: (name: string) => string): FaultError =>
   new FaultError(
     name,
-    `${show(name)} is not a field of the fault ${kind}. Fields: ${Object.keys(fieldsOf(kind)).map(spell).join(', ')}.`,
+    `${showValue(name)} is not a field of the fault ${kind}. Fields: ${Object.keys(fieldsOf(kind)).map(spell).join(', ')}.`,
   );
 
 /**
@@ -58,7 +51,7 @@ export const parseFault = (value: unknown): Fault => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new FaultError(
       'kind',
-      `The fault is ${show(value)}, expected an object with the field kind, or a line of text.`,
+      `The fault is ${showValue(value)}, expected an object with the field kind, or a line of text.`,
     );
   return parseFields(value as Readonly<Record<string, unknown>>, (name) => name); // an object, not null, not an array
 };
@@ -73,7 +66,7 @@ const parseFields = (given: Readonly<Record<string, unknown>>, spell: (name: str
     const value = given[name];
     if (value === undefined && !field.required) continue;
     const parsed = value === undefined ? undefined : field.parse(value);
-    const what = value === undefined ? 'is missing' : `is ${show(value)}`;
+    const what = value === undefined ? 'is missing' : `is ${showValue(value)}`;
     if (parsed === undefined) throw new FaultError(name, `${spell(name)} ${what}, expected ${field.expected}.`);
     fault[name] = parsed;
   }
@@ -91,7 +84,7 @@ const checkSpan = ({ kind, from, to, for: lasts }: Fault): void => {
   const areDates = [from, to].every((moment) => moment?.includes('T'));
   const areDurations = [from, to].every((moment) => moment !== undefined && !moment.includes('T'));
   if ((areDates || areDurations) && startMs !== undefined && endMs !== undefined && endMs <= startMs)
-    throw new FaultError('to', `to is ${show(to)}, expected a time after from, which is ${show(from)}.`);
+    throw new FaultError('to', `to is ${showValue(to)}, expected a time after from, which is ${showValue(from)}.`);
 };
 
 /** The fields of a line, as JSON has them. */

@@ -1,8 +1,7 @@
 // Reads scenarios and events from JSON by the tables. An error names the path of the field, such as `events[3].at`.
-import { jsonTextOf, oneLine } from '@sealpost/protocol';
 import { kindNames, parseSpecName, type StreamSpec, specsMax } from '@sealpost/simulator';
 import { speedBounds } from '../clock.ts';
-import { type FaultField, integer, number, text } from '../faults/fields.ts';
+import { type FaultField, integer, number, showValue, text } from '../faults/fields.ts';
 import {
   choice,
   dateSeconds,
@@ -43,18 +42,11 @@ export type Scenario = {
   readonly events: readonly ScenarioEvent[];
 };
 
-const shownMax = 80;
-
-const show = (value: unknown): string => {
-  const json = oneLine(jsonTextOf(value));
-  return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
-};
-
 type Fields = Readonly<Record<string, unknown>>;
 
 const toFields = (value: unknown, path: string, what: string): Fields => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields; // just checked
-  throw new ScenarioError(path, `is ${show(value)}, expected ${what}.`);
+  throw new ScenarioError(path, `is ${showValue(value)}, expected ${what}.`);
 };
 
 const below = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
@@ -88,7 +80,7 @@ const readField = (value: unknown, field: FaultField, path: string): unknown => 
     if (error instanceof FieldError) throw new ScenarioError(`${path}${error.path}`, error.message);
     throw error;
   }
-  throw new ScenarioError(path, `is ${show(value)}, expected ${field.expected}.`);
+  throw new ScenarioError(path, `is ${showValue(value)}, expected ${field.expected}.`);
 };
 
 const at = eventMoment('When it happens: after the start, or at a date.');
@@ -98,7 +90,7 @@ export const parseEvent = (value: unknown, path = '', isRuntime = true): Scenari
   const { type, ...given } = toFields(value, path, 'an object with the field type');
   const allowed = eventTypes.filter((one) => isRuntime || eventRow(one).runtime === undefined);
   if (!allowed.some((one) => one === type)) {
-    const what = type === undefined ? 'is missing' : `is ${show(type)}`;
+    const what = type === undefined ? 'is missing' : `is ${showValue(type)}`;
     throw new ScenarioError(below(path, 'type'), `${what}, expected one of ${allowed.join(', ')}.`);
   }
   const known = type as EventType; // just looked up
@@ -188,7 +180,7 @@ const specOf = (name: string, path: string): StreamSpec => {
 /** Reads a list of streams; each is in it once. */
 export const parseStreams = (value: unknown, path: string): readonly StreamSpec[] => {
   if (!Array.isArray(value) || value.length === 0 || value.length > specsMax)
-    throw new ScenarioError(path, `is ${show(value)}, expected a list of 1 to ${specsMax} streams.`);
+    throw new ScenarioError(path, `is ${showValue(value)}, expected a list of 1 to ${specsMax} streams.`);
   const specs = value.map((one, i) => parseStream(one, `${path}[${i}]`));
   specs.forEach(({ pair, kind }, i) => {
     const first = specs.findIndex((other) => other.pair === pair && other.kind === kind);
@@ -203,7 +195,7 @@ export const parseScenario = (value: unknown): Scenario => {
   const rows = { at: startField, ...scenarioFields };
   const { $schema: _, ...read } = readFields(given, { ...rows, ...listRows }, '');
   if (!Array.isArray(events) || events.length > eventsMax)
-    throw new ScenarioError('events', `is ${show(events)}, expected a list of up to ${eventsMax} events.`);
+    throw new ScenarioError('events', `is ${showValue(events)}, expected a list of up to ${eventsMax} events.`);
   return {
     ...read,
     ...(streams !== undefined && { streams: parseStreams(streams, 'streams') }),
