@@ -127,6 +127,12 @@ const versionOf = async (run: Run, t: Tables): Promise<number> => {
   return row?.version ?? 0;
 };
 
+const newerSchema = (shown: string, version: number): StoreError =>
+  new StoreError(
+    'store_format_newer',
+    `The store in ${shown} has schema ${version}; this release supports up to ${schemaVersion}. Upgrade sealpost.`,
+  );
+
 /** What was done: the version before and after. */
 export type Migrated = { readonly from: number; readonly to: number };
 
@@ -146,12 +152,13 @@ export const migratePostgres = async (url: string, partitionMs = dayMs): Promise
           `CREATE TABLE ${t.migrations} (version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
         );
       const from = await versionOf(run, t);
+      if (from > schemaVersion) throw newerSchema(address.shown, from);
       for (const [i, { name, statements }] of migrations.entries()) {
         if (i < from) continue;
         for (const statement of statements(t, partitionMs)) await run(statement);
         await run(`INSERT INTO ${t.migrations} (version, name) VALUES ($1::int, $2::text)`, [i + 1, name]);
       }
-      return { from, to: Math.max(from, schemaVersion) };
+      return { from, to: schemaVersion };
     });
   } finally {
     await writer.close();
@@ -169,11 +176,7 @@ export const readLayout = async (
     throw error;
   });
   if (version === 0) return undefined;
-  if (version > schemaVersion)
-    throw new StoreError(
-      'store_format_newer',
-      `The store in ${shown} has schema ${version}; this release supports up to ${schemaVersion}. Upgrade sealpost.`,
-    );
+  if (version > schemaVersion) throw newerSchema(shown, version);
   if (version < schemaVersion)
     throw new StoreError(
       'store_format_older',
