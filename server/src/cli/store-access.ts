@@ -4,7 +4,7 @@ import { type Store, StoreError } from '../store/store.ts';
 
 /** Opens a store for reading reports and changing administrative records, which any process may; closes it after the act. */
 export const withStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
-  const store = await openStore(url, 'read');
+  const store = await openStore(url, 'read', { isCommand: true });
   try {
     return await act(store);
   } finally {
@@ -16,7 +16,7 @@ export const withStore = async <T>(url: string, act: (store: Store) => Promise<T
 export const withNewStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
   await withStore(url, async () => {}).catch(async (error: unknown) => {
     if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
-    const made = await openStore(url, 'write');
+    const made = await openStore(url, 'write', { isCommand: true });
     await made.close();
   });
   return withStore(url, act);

@@ -15,6 +15,8 @@ export type OpenOptions = {
   readonly share?: number;
   /** Databases that follow the store's and answer readings of history, where they have got far enough. */
   readonly replicas?: readonly string[];
+  /** Is this a command, which waits longer for a database than a node, whose clients wait (D144)? */
+  readonly isCommand?: boolean;
   /** Says what the opening waits for. */
   readonly starting?: StartWatch;
   /** How long an LMDB store waits before it reports that writing stopped, and between retries. */
@@ -29,7 +31,15 @@ export { createStoreMemory, type StoreMemory } from './memory/engine.ts';
 export const openStore = async (
   url: string,
   mode: 'read' | 'write',
-  { tell = () => {}, share = 1, replicas = [], starting = unwatchedStart, writing, memory }: OpenOptions = {},
+  {
+    tell = () => {},
+    share = 1,
+    replicas = [],
+    isCommand = false,
+    starting = unwatchedStart,
+    writing,
+    memory,
+  }: OpenOptions = {},
 ): Promise<Store> => {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
@@ -42,7 +52,7 @@ export const openStore = async (
   }
   if (isDatabase) {
     const { openPostgresStore } = await import('./postgres/engine.ts');
-    const store = await openPostgresStore(url, mode, { tell, share, replicas });
+    const store = await openPostgresStore(url, mode, { tell, share, replicas, isCommand });
     return withBackup(store);
   }
   if (scheme === 'memory') {

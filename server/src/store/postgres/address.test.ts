@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { hidePassword } from '../../runtime/urls.ts';
-import { parseAddress } from './address.ts';
+import { commandTimes, parseAddress } from './address.ts';
 
 test('postgres address: ours is taken out, the driver’s stays, and the password is not shown', () => {
   const url =
@@ -21,6 +21,14 @@ test('postgres address: ours is taken out, the driver’s stays, and the passwor
     connections: undefined,
     readMs: 1_000,
     writeMs: 5_000,
+  });
+});
+
+test('postgres address: a command waits a minute, unless the address says how long', () => {
+  expect(parseAddress('postgres://h/db', commandTimes)).toMatchObject({ readMs: 60_000, writeMs: 60_000 });
+  expect(parseAddress('postgres://h/db?read_ms=70&write_ms=80', commandTimes)).toMatchObject({
+    readMs: 70,
+    writeMs: 80,
   });
 });
 

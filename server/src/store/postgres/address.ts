@@ -18,7 +18,11 @@ export type PostgresAddress = {
   readonly writeMs: number;
 };
 
-const defaults = { schema: 'sealpost', readMs: 1_000, writeMs: 5_000 };
+/** Times of an address that names none: of a node, whose clients wait for answers, and of a command, for which a slow answer is better than none (D144). */
+const nodeTimes = { readMs: 1_000, writeMs: 5_000 };
+export const commandTimes = { readMs: 60_000, writeMs: 60_000 };
+
+const schemaDefault = 'sealpost';
 
 /** Can the driver read this? What it throws otherwise holds the password. */
 const isReadable = (place: string): boolean => {
@@ -35,7 +39,7 @@ const isReadable = (place: string): boolean => {
 };
 
 /** Takes an address apart; one that cannot be used is a `store_url_invalid` that says why. */
-export const parseAddress = (url: string): PostgresAddress => {
+export const parseAddress = (url: string, times = nodeTimes): PostgresAddress => {
   const [place = '', query = ''] = url.split(/\?(.*)/s);
   if (!isReadable(place))
     throw new StoreError(
@@ -57,12 +61,12 @@ export const parseAddress = (url: string): PostgresAddress => {
     if (/^\d{1,9}$/.test(raw) && value >= min && value <= max) return value;
     throw refuse(`the parameter ${name} is ${JSON.stringify(raw)}, expected a whole number from ${min} to ${max}.`);
   };
-  const schema = take('schema') ?? defaults.schema;
+  const schema = take('schema') ?? schemaDefault;
   if (!/^[a-z_][a-z0-9_]{0,39}$/.test(schema))
     throw refuse('the parameter schema must be up to 40 lowercase letters, digits and underscores.');
   const connections = takeNumber('connections', undefined, 1, 1_000);
-  const readMs = takeNumber('read_ms', defaults.readMs, 50, 600_000);
-  const writeMs = takeNumber('write_ms', defaults.writeMs, 50, 600_000);
+  const readMs = takeNumber('read_ms', times.readMs, 50, 600_000);
+  const writeMs = takeNumber('write_ms', times.writeMs, 50, 600_000);
   // Asked for a writable server, the driver takes a hot standby as well.
   if (parameters.get('target_session_attrs') === 'read-write') parameters.set('target_session_attrs', 'primary');
   const rest = parameters.toString();

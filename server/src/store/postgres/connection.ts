@@ -16,6 +16,9 @@ export type Run = <Row>(text: string, parameters?: readonly Parameter[]) => Prom
 /** Statements that wait or run per connection; more are rejected at once. */
 const waitingPerConnection = 50;
 
+/** However long a statement may take, a server that cannot be reached is given up, and a transaction that does nothing frees its locks. */
+const [connectMaxMs, idleMaxMs] = [10_000, 10_000];
+
 type Client = postgres.Sql<{ bigint: number }>;
 
 /** What opens clients. */
@@ -44,7 +47,7 @@ const openClient = (address: DatabaseTarget, options: ClientOptions): Client => 
     // Statements name their types, which saves a round trip.
     fetch_types: false,
     idle_timeout: 60,
-    connect_timeout: Math.max(1, Math.ceil(address.readMs / 1_000)),
+    connect_timeout: Math.max(1, Math.ceil(Math.min(address.readMs, connectMaxMs) / 1_000)),
     backoff: (tries) => backoffMs(tries, 50, 1_000) / 1_000,
     onnotice: onNotice ?? (() => {}),
     // Positions and milliseconds stay far below 2^53.
@@ -53,7 +56,7 @@ const openClient = (address: DatabaseTarget, options: ClientOptions): Client => 
       application_name: 'sealpost',
       statement_timeout: statementMs,
       lock_timeout: statementMs,
-      idle_in_transaction_session_timeout: statementMs + 1_000,
+      idle_in_transaction_session_timeout: Math.min(statementMs, idleMaxMs) + 1_000,
       ...(isFleeting && { synchronous_commit: 'off' }),
     },
   });

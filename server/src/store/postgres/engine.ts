@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
-import { type PostgresAddress, parseAddress } from './address.ts';
+import { commandTimes, type PostgresAddress, parseAddress } from './address.ts';
 import { createPostgresAdmin, createQuarantine } from './admin.ts';
 import { type AppendOptions, appendBatch, confirmRead } from './append.ts';
 import { type ChangeFeed, openFeed } from './change-feed.ts';
@@ -37,6 +37,8 @@ export type PostgresOptions = {
   readonly share: number;
   /** Addresses of servers that follow the primary, each of one server. */
   readonly replicas: readonly string[];
+  /** A command waits longer for the database than a node. */
+  readonly isCommand?: boolean;
   /** Simulations bring their own. */
   readonly driver?: Driver;
 };
@@ -47,7 +49,10 @@ export const openPostgresStore = async (
   mode: 'read' | 'write',
   options: PostgresOptions,
 ): Promise<Omit<Store, 'backup'>> => {
-  const address: DatabaseTarget = { ...parseAddress(url), driver: options.driver };
+  const address: DatabaseTarget = {
+    ...parseAddress(url, options.isCommand === true ? commandTimes : undefined),
+    driver: options.driver,
+  };
   const replicas = options.replicas.map((replica) => parseReplica(replica, address));
   let layout = await lookAtLayout(address);
   if (layout === undefined) {

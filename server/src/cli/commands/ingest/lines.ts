@@ -80,7 +80,7 @@ async function* ingestHere(
   settings: Settings,
   lines: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly LineResult[]> {
-  const store = await openStore(settings.store, 'write');
+  const store = await openStore(settings.store, 'write', { isCommand: true });
   try {
     yield* ingestInto(store, session, settings, lines);
   } finally {

@@ -55,7 +55,7 @@ const copyInto = async (
   signal: AbortSignal,
 ): Promise<Copied> => {
   const { reports: total } = await source.reports.stats();
-  const target = await openStore(to, 'write');
+  const target = await openStore(to, 'write', { isCommand: true });
   const progress = createProgress(session.stderr);
   try {
     return await copyStore(source, target, {

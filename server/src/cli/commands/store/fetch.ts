@@ -33,7 +33,7 @@ export const fetchLost = async (
   spans: readonly LostSpan[],
   onProgress: (reports: number) => void,
 ): Promise<Fetched> => {
-  const store = await openStore(storeUrl, 'write');
+  const store = await openStore(storeUrl, 'write', { isCommand: true });
   const verifier = openVerifier(verifierThreads);
   const total = { stored: 0, rejected: 0 };
   try {

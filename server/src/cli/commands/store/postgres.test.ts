@@ -124,3 +124,31 @@ test('store backup: a database is copied into a folder that is a store', async (
   const { code, stdout } = await runCommand(['store', 'backup', folder, '--store', address('moved')]);
   expect([code, stdout]).toEqual([0, expect.stringContaining(`150 reports of 1 stream in ${folder}`)]);
 });
+
+test('store backup: goes on after a read that took longer than one of a request may', async () => {
+  const store = `${server.base}?schema=slow`;
+  await runCommand(['store', 'migrate', '--store', store]);
+  const database = server.connect();
+  const holder = await database.reserve();
+  /** Whether a statement of the command has waited for longer than a node lets it. */
+  const isWaiting = async (): Promise<boolean> => {
+    const [row] = await database<{ waiting: number }[]>`
+      SELECT count(*)::int AS waiting FROM pg_stat_activity
+      WHERE application_name = 'sealpost' AND wait_event_type = 'Lock' AND now() - query_start > interval '1.5 s'`;
+    return (row?.waiting ?? 0) > 0;
+  };
+  try {
+    await holder`BEGIN`;
+    await holder`LOCK TABLE slow.records IN ACCESS EXCLUSIVE MODE`;
+    let ended = false;
+    const running = runCommand(['store', 'backup', join(root, 'slow'), '--store', store]).finally(() => {
+      ended = true;
+    });
+    while (!ended && !(await isWaiting())) await new Promise((resolve) => setTimeout(resolve, 50));
+    await holder`COMMIT`;
+    expect(await running).toMatchObject({ code: 0, stderr: '' });
+  } finally {
+    holder.release();
+    await database.end();
+  }
+});
