@@ -20,7 +20,7 @@ const bulkStreams = 10;
 const pageLimit = 10;
 const probesPerSecond = 4;
 
-type Answer = { readonly status: number | 'failed' | 'none'; readonly body: string };
+export type Answer = { readonly status: number | 'failed' | 'none'; readonly body: string };
 type Asked = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string };
 
 const agent = new Agent({ keepAlive: true });
@@ -118,12 +118,16 @@ export type LoadParts = {
   readonly token: string;
   /** How long each may take until it is answered, whatever the answer. */
   readonly boundsMs: Readonly<Record<Kind, number>>;
+  /** A report is sent only once the one before it of its stream is acknowledged: so none is late. */
+  readonly inOrder?: boolean;
+  /** Called with each answer but 200; what it is called with is not counted as wrong. */
+  readonly onFailure?: (kind: Kind, node: number, answer: Answer) => void;
 };
 
 type Meter = LoadParts & { readonly tally: Tally };
 
 const measured = async (
-  { nodes, tally, boundsMs }: Meter,
+  { nodes, tally, boundsMs, onFailure }: Meter,
   kind: Kind,
   node: number,
   path: string,
@@ -133,6 +137,7 @@ const measured = async (
   const began = performance.now();
   const answer = await ask(`${kind === 'ingest' || kind.endsWith('z') ? opsUrl : url}${path}`, asked);
   tally.count(kind, answer.status, performance.now() - began, boundsMs[kind]);
+  if (answer.status !== 200) onFailure?.(kind, node, answer);
   return answer;
 };
 
@@ -142,15 +147,42 @@ export type Acknowledged = ReadonlyMap<FeedId, ReadonlyMap<number, string>>;
 /** A report on its way. */
 type Line = { readonly feedId: FeedId; readonly text: string; readonly fullReport: string; readonly sending: Sending };
 
+/** Lines for nodes. In order, a stream has one line in the queues at a time, and the rest wait for it to be settled. */
+const createQueues = (nodes: number, inOrder: boolean) => {
+  const queues = Array.from({ length: nodes }, (): Line[] => []);
+  const queueOf = (node: number) => queues[node % nodes] as Line[]; // one each
+  const waiting = new Map<FeedId, { readonly line: Line; readonly node: number }[]>();
+  return {
+    of: queueOf,
+    add: (line: Line, node: number): void => {
+      const before = waiting.get(line.feedId);
+      if (inOrder && before !== undefined) before.push({ line, node });
+      else {
+        queueOf(node).push(line);
+        waiting.set(line.feedId, []);
+      }
+    },
+    settled: ({ feedId }: Line): void => {
+      const next = waiting.get(feedId)?.shift();
+      if (next === undefined) waiting.delete(feedId);
+      else queueOf(next.node).push(next.line);
+    },
+    /** Whether no line is on its way. */
+    isEmpty: (): boolean => (inOrder ? waiting.size === 0 : true),
+  };
+};
+
 /** Sends reports, each until it is acknowledged: what one node does not take goes to the next, a few requests at a time. */
 const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
-  const { nodes, report, streams, tally, token } = meter;
+  const { nodes, report, streams, tally, token, inOrder = false } = meter;
   const acknowledged = new Map<FeedId, Map<number, string>>(streams.map((feedId) => [feedId, new Map()]));
   const complete: Sending[] = [];
   const counts = { sent: 0, acknowledged: 0, refused: 0 };
-  const queues = nodes.map((): Line[] => []);
-  const queueOf = (node: number) => queues[node % nodes.length] as Line[]; // one each
-  const settle = ({ feedId, fullReport, sending }: Line, node: number, result: string): void => {
+  const queues = createQueues(nodes.length, inOrder);
+  let isBrokenOff = false;
+  const settle = (line: Line, node: number, result: string): void => {
+    const { feedId, fullReport, sending } = line;
+    queues.settled(line);
     if (result === 'refused') {
       counts.refused += 1;
       return;
@@ -175,7 +207,7 @@ const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
       if (result !== undefined) settle(line, node, result);
       return result === undefined;
     });
-    queueOf(node + 1).unshift(...left);
+    queues.of(node + 1).unshift(...left);
     return left.length === 0;
   };
   return {
@@ -189,17 +221,20 @@ const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
         const one = report(feedId, second, second);
         const fullReport = `0x${Buffer.from(one.fullReport).toString('hex')}` as const;
         const text = `${JSON.stringify(toReportJson(feedId, one, fullReport))}\n`;
-        queueOf(node).push({ feedId, text, fullReport, sending });
+        queues.add({ feedId, text, fullReport, sending }, node);
         counts.sent += 1;
       }
     },
     /** Sends what there is until it is over and nothing is left, or no longer taken. */
     run: async (node: number, isOver: () => boolean): Promise<void> => {
       for (;;) {
-        const lines = queueOf(node).splice(0, linesMax);
-        if (lines.length === 0 && isOver()) return;
+        const lines = queues.of(node).splice(0, linesMax);
+        if (lines.length === 0 && isOver() && (queues.isEmpty() || isBrokenOff)) return;
         const isSettled = lines.length > 0 && (await post(lines, node));
-        if (lines.length > 0 && !isSettled && isOver()) return;
+        if (lines.length > 0 && !isSettled && isOver()) {
+          isBrokenOff = true;
+          return;
+        }
         if (!isSettled) await new Promise((resolve) => setTimeout(resolve, lines.length === 0 ? 5 : againAfterMs));
       }
     },
@@ -221,7 +256,7 @@ const createReader = (
   floors: readonly Map<FeedId, number>[],
   { acknowledged, complete }: ReturnType<typeof createSender>,
 ) => {
-  const { nodes, world, streams, tally } = meter;
+  const { nodes, world, streams, tally, onFailure } = meter;
   const counts = { latestWentBack: 0, latestBehindOtherNode: 0, wrong: 0 };
   const get = async (kind: Kind, node: number, path: string): Promise<Answer> => {
     const target = `/api/v1/reports${path}`;
@@ -247,7 +282,7 @@ const createReader = (
     reportsOf: (body: string) => readonly ReportAnswer[],
   ): Promise<void> => {
     const { status, body } = await get(kind, node, path);
-    if (status === 503 || typeof status === 'string') return;
+    if (status === 503 || typeof status === 'string' || (onFailure !== undefined && status !== 200)) return;
     const isRight = status === 200 && expected.every((text, i) => reportsOf(body)[i]?.fullReport === text);
     if (isRight) tally.good('history', node);
     else counts.wrong += 1;

@@ -53,9 +53,15 @@ export const judgeAlerts = (
 
 export type Prometheus = {
   readonly child: ChildProcess;
+  /** Resolves once all of these fire, or have had long enough to. */
+  readonly wait: (alerts: readonly string[]) => Promise<void>;
   readonly firings: () => Promise<readonly Firing[]>;
   readonly stop: () => Promise<void>;
 };
+
+type ActiveAlert = { readonly state: string; readonly labels: { readonly alertname: string } };
+/** What fires is recorded with the next evaluation, and read second by second. */
+const recordMs = 3_000;
 
 type Series = { readonly metric: { readonly alertname: string }; readonly values: readonly [number, string][] };
 
@@ -90,12 +96,31 @@ export const startPrometheus = async (
   }
   return {
     child,
+    wait: (alerts) => waitForAlerts(url, alerts),
     firings: () => readFirings(url, begunMs),
     stop: async () => {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'exit');
     },
   };
+};
+
+/** Far longer than any rule takes at this speed: a busy machine scrapes late. */
+const waitMs = 120_000;
+
+const waitForAlerts = async (url: string, alerts: readonly string[]): Promise<void> => {
+  const end = performance.now() + waitMs;
+  const firing = async (): Promise<ReadonlySet<string>> => {
+    const response = await fetch(`${url}/api/v1/alerts`);
+    const { data } = (await response.json()) as { data: { alerts: readonly ActiveAlert[] } }; // Prometheus's own form
+    return new Set(data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname));
+  };
+  while (performance.now() < end) {
+    const fired = await firing();
+    if (alerts.every((alert) => fired.has(alert))) break;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  await new Promise((resolve) => setTimeout(resolve, recordMs));
 };
 
 /** What Prometheus recorded of its alerts, second by second; it answers 11,000 steps at most. */

@@ -7,6 +7,8 @@ import { createClient } from '@sealpost/client';
 import { signRequest } from '@sealpost/protocol';
 import { createRandom, pick } from '../bars/random.ts';
 import type { Credentials } from '../support/running-api.ts';
+import { describeAnswer } from './answers.ts';
+import { type Coverage, createCoverage } from './coverage.ts';
 
 export type ClientKind = 'sdk' | 'bare' | 'socket' | 'events' | 'published' | 'published stream' | 'tls';
 
@@ -21,13 +23,17 @@ export type Surroundings = {
   readonly over: AbortSignal;
   /** Aborted when the credentials change, and at the end. */
   readonly renewed: () => AbortSignal;
+  /** No more is read; live streams go on until the end. */
   readonly isOver: () => boolean;
   readonly pause: () => Promise<void>;
   readonly answered: (kind: ClientKind, status?: number, tookMs?: number) => void;
-  readonly failed: (kind: ClientKind, text: string) => void;
+  readonly failed: (kind: ClientKind, error: unknown) => void;
   readonly cameLate: () => void;
+  /** A reader of live streams begins: what it got is looked at in the end. */
+  readonly covers: (kind: ClientKind, feedIds: readonly string[], coverage: Coverage) => void;
 };
 
+type PublishedReport = { readonly feedID: string; readonly observationsTimestamp: number };
 type SdkStream = {
   readonly on: (event: string, listener: (value: never) => void) => void;
   readonly connect: () => Promise<void>;
@@ -36,7 +42,7 @@ type SdkStream = {
 type PublishedClient = {
   readonly getLatestReport: (feedId: string) => Promise<unknown>;
   readonly getReportByTimestamp: (feedId: string, timestamp: number) => Promise<unknown>;
-  readonly getReportsPage: (feedId: string, start: number, limit: number) => Promise<unknown>;
+  readonly getReportsPage: (feedId: string, start: number, limit: number) => Promise<readonly PublishedReport[]>;
   readonly getReportsBulk: (feedIds: readonly string[], timestamp: number) => Promise<unknown>;
   readonly createStream: (feedIds: readonly string[], options: object) => SdkStream;
 };
@@ -63,7 +69,7 @@ const readInTurns = async (
     const read = past > begun ? pick(random, all) : all[0];
     await read?.(pick(random, around.feedIds), past)
       .then(() => around.answered(kind))
-      .catch((error: unknown) => around.failed(kind, String(error)));
+      .catch((error: unknown) => around.failed(kind, error));
     await around.pause();
   }
 };
@@ -112,7 +118,7 @@ const askOnce = (around: Surroundings, kind: 'bare' | 'tls', agent: Agent, targe
       response.once('end', () => {
         around.answered(kind, response.statusCode, performance.now() - began);
         if (response.statusCode === 200) resolve();
-        else reject(new Error(`${response.statusCode} ${body.slice(0, 200)}`));
+        else reject(new Error(describeAnswer(response.statusCode, body)));
       });
     });
     request.once('error', (error: NodeJS.ErrnoException) => {
@@ -132,53 +138,79 @@ const runBare =
     const random = createRandom(index + 1);
     while (!around.isOver()) {
       const target = `/api/v1/reports/latest?feedID=${pick(random, around.feedIds)}`;
-      await askOnce(around, kind, agent, target).catch((error: unknown) => around.failed(kind, String(error)));
+      await askOnce(around, kind, agent, target).catch((error: unknown) => around.failed(kind, error));
       await around.pause();
     }
     agent.destroy();
   };
 
-/** Whether a report is newer than those of its stream before it. */
-const createOrder = (around: Surroundings) => {
-  const newest = new Map<string, number>();
-  return (feedId: string, observations: number): void => {
-    if (observations <= (newest.get(feedId) ?? 0)) around.cameLate();
-    newest.set(feedId, observations);
-  };
-};
+const streamsPerReader = 5;
 
 const runStream =
   (kind: 'socket' | 'events') =>
   async (index: number, around: Surroundings): Promise<void> => {
-    const { url, feedIds } = around;
-    const some = feedIds.slice(index % feedIds.length).slice(0, 5);
-    const order = createOrder(around);
+    const { url, feedIds, over } = around;
+    const some = feedIds.slice(index % feedIds.length).slice(0, streamsPerReader);
+    const coverage = createCoverage();
+    around.covers(kind, some, coverage);
     const client = createClient({ baseUrl: url, credentials: async () => around.credentials(), onWarning: () => {} });
     const transport = kind === 'socket' ? 'websocket' : 'sse';
-    while (!around.isOver())
+    /** Where each stream resumes. */
+    const from = (): Record<string, number> =>
+      Object.fromEntries(some.map((feedId) => [feedId, (coverage.newestOf(feedId) ?? seconds()) + 1]));
+    for (let isFirst = true; !over.aborted; isFirst = false)
       try {
-        for await (const { feedID, observationsTimestamp } of client.stream(some, { transport, signal: around.over })) {
-          order(feedID, observationsTimestamp);
+        const live = client.stream(some, { transport, signal: over, ...(!isFirst && { from: from() }) });
+        for await (const { feedID, observationsTimestamp } of live) {
+          if (!coverage.add(feedID, observationsTimestamp)) around.cameLate();
           around.answered(kind);
         }
       } catch (error) {
-        around.failed(kind, String(error));
+        around.failed(kind, error);
         await around.pause();
       }
   };
 
+/** Reports per page, as many as the API gives. */
+const pageLimit = 1_000;
+
+/** What a connection missed is read in pages, as the protocol says of WebSockets. */
+const fillGaps = async (around: Surroundings, coverage: Coverage, feedIds: readonly string[]): Promise<void> => {
+  while (!around.over.aborted) {
+    for (const feedId of feedIds) {
+      const [first] = coverage.missingOf(feedId);
+      if (first === undefined) continue;
+      await publishedClient(around)
+        .getReportsPage(feedId, first, pageLimit)
+        .then((reports) => {
+          for (const { observationsTimestamp } of reports) coverage.fill(feedId, observationsTimestamp);
+        })
+        .catch((error: unknown) => around.failed('published stream', error));
+    }
+    await around.pause();
+  }
+};
+
 const runPublishedStream = async (index: number, around: Surroundings): Promise<void> => {
-  const { feedIds } = around;
-  const some = feedIds.slice(index % feedIds.length).slice(0, 5);
-  while (!around.isOver()) {
+  const { feedIds, over } = around;
+  const some = feedIds.slice(index % feedIds.length).slice(0, streamsPerReader);
+  const coverage = createCoverage();
+  around.covers('published stream', some, coverage);
+  const filling = fillGaps(around, coverage, some);
+  while (!over.aborted) {
     const stream = publishedClient(around).createStream(some, { reconnectInterval: 500, maxReconnectAttempts: 50 });
-    stream.on('report', () => around.answered('published stream'));
-    stream.on('error', (error: Error) => around.failed('published stream', String(error)));
+    stream.on('report', ({ feedID, observationsTimestamp }: PublishedReport) => {
+      // A node that it connects to anew may be a little behind the one before: duplicates are dropped.
+      if (!coverage.add(feedID, observationsTimestamp)) coverage.fill(feedID, observationsTimestamp);
+      around.answered('published stream');
+    });
+    stream.on('error', (error: Error) => around.failed('published stream', error));
     const renewed = around.renewed();
-    await stream.connect().catch((error: unknown) => around.failed('published stream', String(error)));
+    await stream.connect().catch((error: unknown) => around.failed('published stream', error));
     if (!renewed.aborted) await new Promise((resolve) => renewed.addEventListener('abort', resolve, { once: true }));
     await stream.close();
   }
+  await filling;
 };
 
 export const clientKinds: Readonly<Record<ClientKind, (index: number, around: Surroundings) => Promise<void>>> = {

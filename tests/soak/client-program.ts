@@ -1,7 +1,9 @@
 // The process of all clients of a soak; see clients.ts.
-import { createHistogram } from '../load/histogram.ts';
 import { type ClientKind, clientKinds, type Surroundings } from './client-kinds.ts';
-import type { ClientsPlan, Failure, Order, Told } from './clients.ts';
+import type { ClientsPlan, Order, Told } from './clients.ts';
+import type { Coverage } from './coverage.ts';
+import type { Failure } from './failures.ts';
+import { createLatencies } from './latency.ts';
 
 const answered: Record<string, number> = {};
 const failures: Failure[] = [];
@@ -10,13 +12,16 @@ let [isOver, running] = [false, Promise.resolve() as Promise<unknown>];
 let credentials: ReturnType<Surroundings['credentials']>;
 let renewing = new AbortController();
 const ending = new AbortController();
-/** Of the requests without retries, in each of the equal parts of the run. */
-const latencies = [createHistogram(), createHistogram(), createHistogram(), createHistogram()];
-let [begunMs, runMs] = [0, 1];
+/** Of 40 clients for an hour, twice as often as they ask. */
+const latencies = createLatencies(400_000);
+const readers: { readonly kind: ClientKind; readonly feedIds: readonly string[]; readonly coverage: Coverage }[] = [];
 
-const addLatency = (tookMs: number): void => {
-  const part = Math.floor(((performance.now() - begunMs) / runMs) * latencies.length);
-  latencies[Math.min(part, latencies.length - 1)]?.add(tookMs * 1_000);
+type Described = { readonly status?: unknown; readonly statusCode?: unknown; readonly code?: unknown };
+
+/** What an error says, beginning with its status and code: those of an answer, or of the system. The published SDK has no codes. */
+const textOf = (error: unknown): string => {
+  const { status, statusCode, code } = error as Described; // whatever it is, it has them or not
+  return [status, statusCode, code, String(error)].filter((part) => part !== undefined && part !== '').join(' ');
 };
 
 const surroundings = ({ url, tlsUrl, steady, feedIds, pauseMs }: ClientsPlan): Surroundings => ({
@@ -32,16 +37,16 @@ const surroundings = ({ url, tlsUrl, steady, feedIds, pauseMs }: ClientsPlan): S
   answered: (kind, status, tookMs) => {
     const name = status === undefined ? kind : `${kind} ${status}`;
     answered[name] = (answered[name] ?? 0) + 1;
-    if (kind === 'bare' && tookMs !== undefined) addLatency(tookMs);
+    if (kind === 'bare' && tookMs !== undefined) latencies.add(Date.now(), tookMs);
   },
-  failed: (kind, text) => void failures.push({ atMs: Date.now(), kind, text }),
+  failed: (kind, error) => void failures.push({ atMs: Date.now(), kind, text: textOf(error) }),
   cameLate: () => {
     outOfOrder += 1;
   },
+  covers: (kind, feedIds, coverage) => void readers.push({ kind, feedIds, coverage }),
 });
 
 const start = (plan: ClientsPlan): Promise<unknown> => {
-  [begunMs, runMs] = [performance.now(), plan.runMs];
   const around = surroundings(plan);
   const kinds = Object.entries(plan.counts) as [ClientKind, number][]; // the type says so
   return Promise.all(
@@ -56,14 +61,27 @@ const renew = (next: typeof credentials): void => {
   before.abort();
 };
 
+/** How long readers may take to get what is stored, on a machine that has much else to do. */
+const catchUpMs = 300_000;
+
+const haveAll = (until: Readonly<Record<string, number>>): boolean =>
+  readers.every(({ feedIds, coverage }) =>
+    feedIds.every(
+      (feedId) => (coverage.newestOf(feedId) ?? 0) >= (until[feedId] ?? 0) && coverage.missingOf(feedId).length === 0,
+    ),
+  );
+
 const obey = async (order: Order): Promise<void> => {
   if (order.order === 'stop') {
     isOver = true;
+    const end = performance.now() + catchUpMs;
+    while (!haveAll(order.until) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 100));
     ending.abort();
     renewing.abort();
     await running;
-    const p99Ms = latencies.map((one) => one.quantile(0.99) / 1_000);
-    process.send?.({ answered, failures, outOfOrder, p99Ms } satisfies Told);
+    const told = readers.map(({ kind, feedIds, coverage }) => ({ kind, feedIds, got: coverage.list() }));
+    const all: Told = { answered, failures, outOfOrder, readers: told, latencies: latencies.list() };
+    process.send?.(all);
   } else {
     renew(order.credentials);
     if (order.order === 'start') running = start(order.plan);

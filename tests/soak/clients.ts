@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os';
 import type { Programs } from '../faults/programs.ts';
 import type { Credentials } from '../support/running-api.ts';
 import type { ClientKind } from './client-kinds.ts';
+import type { StreamCoverage } from './coverage.ts';
+import type { Failure } from './failures.ts';
+import type { Latencies } from './latency.ts';
 
 export type ClientsPlan = {
   /** The balancer. */
@@ -18,16 +21,13 @@ export type ClientsPlan = {
   readonly counts: Readonly<Record<ClientKind, number>>;
   /** Between two requests of a client, on average. */
   readonly pauseMs: number;
-  /** How long they will run. */
-  readonly runMs: number;
 };
-
-export type Failure = { readonly atMs: number; readonly kind: ClientKind; readonly text: string };
 
 export type Order =
   | { readonly order: 'start'; readonly plan: ClientsPlan; readonly credentials: Credentials }
   | { readonly order: 'credentials'; readonly credentials: Credentials }
-  | { readonly order: 'stop' };
+  /** Ends once readers of live streams have everything until these seconds, or have had long enough. */
+  | { readonly order: 'stop'; readonly until: Readonly<Record<string, number>> };
 
 /** What they did until they were stopped. */
 export type Told = {
@@ -35,15 +35,24 @@ export type Told = {
   readonly failures: readonly Failure[];
   /** Reports of a live stream that came after newer ones. */
   readonly outOfOrder: number;
-  /** 99th percentile of the requests without retries, in each quarter of the run. */
-  readonly p99Ms: readonly number[];
+  /** What each reader of live streams got. */
+  readonly readers: readonly Reader[];
+  /** Of the requests without retries. */
+  readonly latencies: Latencies;
+};
+
+export type Reader = {
+  readonly kind: ClientKind;
+  readonly feedIds: readonly string[];
+  readonly got: Readonly<Record<string, StreamCoverage>>;
 };
 
 export type Clients = {
   readonly child: ChildProcess;
   /** From the next request on. */
   readonly use: (credentials: Credentials) => void;
-  readonly stop: () => Promise<Told>;
+  /** Resolves once live streams have everything until these seconds. */
+  readonly stop: (until: ReadonlyMap<string, number>) => Promise<Told>;
 };
 
 export const startClients = async (
@@ -62,10 +71,10 @@ export const startClients = async (
   return {
     child,
     use: (next) => order({ order: 'credentials', credentials: next }),
-    stop: async () => {
+    stop: async (until) => {
       const told = once(child, 'message');
       const exited = once(child, 'exit');
-      order({ order: 'stop' });
+      order({ order: 'stop', until: Object.fromEntries(until) });
       const [all] = (await told) as [Told]; // what the program sends at its end
       child.disconnect();
       await exited;

@@ -66,6 +66,8 @@ export type Aging = { readonly feedId: FeedId; readonly seconds: readonly number
 export type DeploymentPlan = {
   readonly streams: readonly FeedId[];
   readonly agingStream: FeedId;
+  /** Nobody reads it; its reports fill disks. */
+  readonly ballastStream: FeedId;
   readonly report: SignedReports['report'];
   readonly seconds: number;
   readonly haproxy: string;
@@ -73,6 +75,8 @@ export type DeploymentPlan = {
 
 const retentionDays = 1;
 const diskMegabytes = 300;
+/** Of every statement of the nodes. */
+const databaseMs = 15_000;
 
 const nodeArgs = (port: number, opsPort: number): readonly string[] => [
   ...['--listen', `127.0.0.1:${port}`, '--ops-listen', `127.0.0.1:${opsPort}`, '--trusted-proxies', '127.0.0.1'],
@@ -197,10 +201,9 @@ const pidOf = (child: ChildProcess): number => {
 export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> => {
   const database = await openDatabase();
   const world = await createWorld(database.url);
-  await addStreams(world, [...plan.streams, plan.agingStream]);
+  await addStreams(world, [...plan.streams, plan.agingStream, plan.ballastStream]);
   const [steady, aging] = [await addAccount(world, 'steady'), await addAging(world, plan)];
-  // A command may wait longer than a request: this machine runs all of the deployment and its clients.
-  const operator = createOperator(world.folder, `${world.store}&read_ms=60000&write_ms=60000`, world.keyFile);
+  const operator = createOperator(world.folder, world.store, world.keyFile);
   const clockFile = join(world.folder, 'clock');
   writeFileSync(clockFile, '0');
   const ports = await Promise.all([0, 1].map(async () => [await freePort(), await freePort()] as const));
@@ -208,7 +211,9 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
   const startNode = async (index: number): Promise<void> => {
     const [port, opsPort] = ports[index] as readonly [number, number]; // there are two
     const clock = index === 0 ? jumpingClock(clockFile) : {};
-    nodes[index] = await startServer(world, nodeArgs(port, opsPort), { ...env, ...clock }, true);
+    // This machine also runs the clients and the rest of the deployment: a slow answer is not to become a failed one.
+    const store = `${world.store}&read_ms=${databaseMs}&write_ms=${databaseMs}`;
+    nodes[index] = await startServer({ ...world, store }, nodeArgs(port, opsPort), { ...env, ...clock }, true);
   };
   for (const index of ports.keys()) await startNode(index);
   const balancer = await startBalancer(plan.haproxy, world.folder, ports);
@@ -230,6 +235,7 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
         ['second deployment', pidOf(second.server.child)],
         ['mirror', pidOf(second.mirror.child)],
         ['HAProxy', balancer.child.pid ?? 0],
+        ...database.processes(),
       ]),
     close: () => close({ database, world, nodes, balancer, second }),
   };

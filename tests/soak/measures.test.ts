@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { tallyControl } from '../bars/tally.ts';
+import { createLatencies, driftOf, type Latencies } from './latency.ts';
 import { growthOf, type Life, measure } from './measures.ts';
 
 const everyMs = 2_000;
@@ -18,6 +19,7 @@ const lifeOf = (minutes: number, leakKbPerHour: number, descriptorsPerMinute = 0
       atMs,
       memoryKb: 102_400 + garbage - warmUp + noise + leaked,
       descriptors: 40 + (i % 3) + Math.floor((descriptorsPerMinute * atMs) / 60_000),
+      processes: 1,
     };
   }),
 });
@@ -43,6 +45,48 @@ test('measures: descriptors that stay open are found (control)', () => {
 
 test('measures: a life that ended soon after its warm-up says nothing', () => {
   expect(growthOf(lifeOf(10.5, 0), 600_000)).toBeUndefined();
+  expect(growthOf(lifeOf(19, 0), 600_000, 600_000)).toBeUndefined();
+  expect(growthOf(lifeOf(21, 0), 600_000, 600_000)?.minutes).toBeGreaterThan(10);
+});
+
+/** An hour of 20 requests a second, whose latency rises by a part of itself, and which are slow every five minutes while something happens. */
+const latenciesOf = (rise: number): Latencies => {
+  const latencies = createLatencies(100_000);
+  for (let i = 0; i < 72_000; i++) {
+    const atMs = 1_000_000 + i * 50;
+    const usual = 5 + ((i * 7_919) % 1_009) / 50;
+    latencies.add(
+      atMs,
+      spans.some(({ fromMs, toMs }) => atMs >= fromMs && atMs <= toMs) ? 900 : usual * (1 + (rise * i) / 72_000),
+    );
+  }
+  return latencies.list();
+};
+const spans = Array.from({ length: 12 }, (_, i) => ({
+  fromMs: 1_060_000 + i * 300_000,
+  toMs: 1_090_000 + i * 300_000,
+}));
+
+test('latency: the 99th percentile of an even run does not drift, whatever was slow while something happened', () => {
+  const drift = driftOf(latenciesOf(0), spans, 600_000);
+  expect(Math.abs(drift?.percent ?? 99)).toBeLessThan(1);
+  expect(drift?.p99Ms).toBeGreaterThan(24);
+  expect(drift?.p99Ms).toBeLessThan(26);
+  expect(drift?.groups).toBe(179);
+});
+
+test('latency: a 99th percentile that rises by a fifth is found (control)', () => {
+  const drift = driftOf(latenciesOf(0.24), spans, 600_000);
+  expect(drift?.percent).toBeGreaterThan(15);
+  expect(drift?.percent).toBeLessThan(25);
+  tallyControl({ 'drifts found': 1 });
+});
+
+test('latency: a few requests say nothing, and none are kept beyond the capacity', () => {
+  const latencies = createLatencies(2);
+  for (const at of [1, 2, 3]) latencies.add(at, 10);
+  expect(latencies.list()).toEqual({ atMs: [1, 2], tookMs: [10, 10] });
+  expect(driftOf(latencies.list(), [], 0)).toBeUndefined();
 });
 
 test.skipIf(process.platform !== 'linux')('measures: a process that has ended has no sample, this one has', () => {

@@ -1,9 +1,15 @@
 // Memory and descriptors of processes over time, and whether they grow: a leak shows as a slope, not as a high value.
 import { readdirSync, readFileSync } from 'node:fs';
 
-export type Sample = { readonly atMs: number; readonly memoryKb: number; readonly descriptors: number };
+export type Sample = {
+  readonly atMs: number;
+  readonly memoryKb: number;
+  readonly descriptors: number;
+  /** How many processes these are the sums of. */
+  readonly processes: number;
+};
 
-/** One life of a process: a restart begins another one. */
+/** One life of a program, with the processes that it started: a restart begins another one. */
 export type Life = { readonly name: string; readonly pid: number; readonly samples: readonly Sample[] };
 
 export type Growth = {
@@ -14,6 +20,8 @@ export type Growth = {
   readonly megabytesPerHour: number;
   /** Between the first and the last quarter. */
   readonly descriptors: number;
+  readonly processes: number;
+  /** That the slope is of: without the warm-up. */
   readonly minutes: number;
 };
 
@@ -21,7 +29,7 @@ export type Growth = {
 const parts = 12;
 const hourMs = 3_600_000;
 
-const medianOf = (values: readonly number[]): number =>
+export const medianOf = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /** The lowest memory of each part of a life. */
@@ -32,33 +40,37 @@ const floorsOf = (samples: readonly Sample[]): readonly Sample[] => {
   );
 };
 
-/** The median of the slopes between all pairs: a single step or outlier does not move it. Kilobytes per hour. */
-const slopeOf = (points: readonly Sample[]): number =>
+/** The median of the slopes between all pairs: a single step or outlier does not move it. Per millisecond. */
+export const medianSlope = (points: readonly { readonly atMs: number; readonly value: number }[]): number =>
   medianOf(
     points.flatMap((a, i) =>
       points
         .slice(i + 1)
         .filter(({ atMs }) => atMs > a.atMs)
-        .map((b) => ((b.memoryKb - a.memoryKb) / (b.atMs - a.atMs)) * hourMs),
+        .map((b) => (b.value - a.value) / (b.atMs - a.atMs)),
     ),
   );
 
-/** How a life grew after its warm-up; undefined if too little of it is left to tell. */
-export const growthOf = ({ name, samples }: Life, warmUpMs: number): Growth | undefined => {
+/** How a life grew after its warm-up; undefined if no more than `leastMs` of it is left. */
+export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0): Growth | undefined => {
   const begun = samples[0]?.atMs ?? 0;
   const settled = samples.filter(({ atMs }) => atMs - begun >= warmUpMs);
-  if (settled.length < 2 * parts) return undefined;
+  const settledMs = (settled.at(-1)?.atMs ?? 0) - (settled[0]?.atMs ?? 0);
+  if (settled.length < 2 * parts || settledMs < leastMs) return undefined;
   const memoryKb = medianOf(settled.map((one) => one.memoryKb));
-  const slope = slopeOf(floorsOf(settled));
+  const slope = medianSlope(floorsOf(settled).map((one) => ({ atMs: one.atMs, value: one.memoryKb }))) * hourMs;
   const quarter = Math.floor(settled.length / 4);
-  const descriptorsOf = (some: readonly Sample[]): number => medianOf(some.map((one) => one.descriptors));
+  const riseOf = (what: 'descriptors' | 'processes'): number =>
+    medianOf(settled.slice(-quarter).map((one) => one[what])) -
+    medianOf(settled.slice(0, quarter).map((one) => one[what]));
   return {
     name,
     memoryMb: memoryKb / 1_024,
     percentPerHour: (slope / memoryKb) * 100,
     megabytesPerHour: slope / 1_024,
-    descriptors: descriptorsOf(settled.slice(-quarter)) - descriptorsOf(settled.slice(0, quarter)),
-    minutes: ((settled.at(-1)?.atMs ?? 0) - (settled[0]?.atMs ?? 0)) / 60_000,
+    descriptors: riseOf('descriptors'),
+    processes: riseOf('processes'),
+    minutes: settledMs / 60_000,
   };
 };
 
@@ -66,21 +78,48 @@ export const growthOf = ({ name, samples }: Life, warmUpMs: number): Growth | un
 export const measure = (pid: number, atMs: number): Sample | undefined => {
   try {
     const [, memory] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    return { atMs, memoryKb: Number(memory ?? 0), descriptors: readdirSync(`/proc/${pid}/fd`).length };
+    const descriptors = readdirSync(`/proc/${pid}/fd`).length;
+    return { atMs, memoryKb: Number(memory ?? 0), descriptors, processes: 1 };
   } catch {
     return undefined;
   }
 };
 
+/** The same of a process and those that it started, added up. */
+const measureAll = (pid: number, atMs: number): Sample | undefined => {
+  const own = measure(pid, atMs);
+  if (own === undefined) return undefined;
+  const others = childrenOf(pid).flatMap((child) => measure(child, atMs) ?? []);
+  return others.reduce(
+    (sum, one) => ({
+      atMs,
+      memoryKb: sum.memoryKb + one.memoryKb,
+      descriptors: sum.descriptors + one.descriptors,
+      processes: sum.processes + 1,
+    }),
+    own,
+  );
+};
+
+const childrenOf = (pid: number): readonly number[] => {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return text === '' ? [] : text.split(' ').map(Number);
+  } catch {
+    return []; // it has ended
+  }
+};
+
 /** Measures whatever runs under a name, again and again. */
 export const startMeasures = (everyMs: number, running: () => ReadonlyMap<string, number>) => {
-  const lives = new Map<number, { name: string; pid: number; samples: Sample[] }>();
+  const lives = new Map<string, { name: string; pid: number; samples: Sample[] }>();
   const look = (): void => {
     for (const [name, pid] of running()) {
-      const sample = measure(pid, performance.now());
+      const sample = measureAll(pid, performance.now());
       if (sample === undefined) continue;
-      const life = lives.get(pid) ?? { name, pid, samples: [] };
-      lives.set(pid, life);
+      const key = `${name} ${pid}`;
+      const life = lives.get(key) ?? { name, pid, samples: [] };
+      lives.set(key, life);
       life.samples.push(sample);
     }
   };

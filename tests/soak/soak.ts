@@ -13,10 +13,14 @@ import { ingestToken } from '../formats/senders.ts';
 import { fetchSigned } from '../support/real-program.ts';
 import { createSignedReports, type SignedReports, secondStream } from '../support/signed-reports.ts';
 import { type Firing, judgeAlerts, type Occurrence, startPrometheus } from './alerts.ts';
+import { describeAnswer } from './answers.ts';
 import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
+import { countUndelivered } from './coverage.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
-import { copyOf, countMissing, forbiddenFailures } from './ledger.ts';
+import { type AllowedRow, type Allowing, type Failure, judgeFailures } from './failures.ts';
+import { type Drift, driftOf } from './latency.ts';
+import { copyOf, countMissing, newestOf } from './ledger.ts';
 import { type Growth, growthOf, type Life, startMeasures } from './measures.ts';
 
 export type SoakPlan = {
@@ -30,6 +34,8 @@ export type SoakPlan = {
   /** After each event, on average. */
   readonly calmMs: number;
   readonly warmUpMs: number;
+  /** A process whose life is shorter, after its warm-up, says nothing about growth. */
+  readonly leastLifeMs: number;
   readonly random: Random;
   readonly haproxy: string;
   /** Without it, alerts are not judged. */
@@ -47,16 +53,24 @@ export type SoakResult = {
   /** Reports that left the retention and are still served, and those within it that are not. */
   readonly servedTooLong: number;
   readonly deletedTooEarly: number;
-  /** Failures of clients that the documents do not allow. */
+  /** Reports that readers of live streams did not get, though they read what they missed. */
+  readonly undelivered: number;
+  /** Failures of clients that the documents do not allow, and those that they do. */
   readonly forbidden: readonly string[];
+  readonly allowed: readonly AllowedRow[];
   readonly growths: readonly Growth[];
+  /** Of the latency of requests without retries, while nothing was done. */
+  readonly drift: Drift | undefined;
+  /** How much more the file of the second deployment grew than what is in it, in percent. */
+  readonly fileExcess: number;
   readonly alerts: ReturnType<typeof judgeAlerts> | undefined;
   readonly ended: readonly string[];
 };
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Until clients have recovered from an event. */
-const recoveryMs = 15_000;
+const [agingStream, ballastStream] = [secondStream(900), secondStream(901)];
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+/** After an event, latencies are not those of a deployment that is left alone. */
+const recoveryMs = 5_000;
 const anyMs = 120_000;
 const boundsMs = { latest: anyMs, at: anyMs, page: anyMs, bulk: anyMs, ingest: anyMs, livez: anyMs, readyz: anyMs };
 
@@ -80,6 +94,12 @@ const createNetworks = async () => {
   };
 };
 
+const createBallast = (): Scene['ballast'] => {
+  let next = Math.floor(Date.now() / 1_000) - 80_000;
+  const take = (count: number): readonly number[] => Array.from({ length: count }, () => next++);
+  return { feedId: ballastStream, take };
+};
+
 /** Every event once in a random order, then again in another one. */
 const nextEvents = function* (names: readonly EventName[], random: Random): Generator<EventName> {
   for (;;) {
@@ -97,11 +117,13 @@ const runEvents = async (plan: SoakPlan, scene: Scene): Promise<readonly (Occurr
     return isPossible?.(scene.deployment) ?? true;
   });
   for (const name of nextEvents(possible, plan.random)) {
+    const { act, alerts = [], restMs = 0 }: SoakEvent = soakEvents[name];
+    const lastMs = occurred.findLast((one) => one.name === name)?.toMs ?? Number.NEGATIVE_INFINITY;
+    if (Date.now() - lastMs < restMs) continue;
     await pause(plan.calmMs * (0.5 + plan.random(1_000) / 1_000));
     if (Date.now() >= end) return occurred;
     const left = Math.round((end - Date.now()) / 60_000);
     progress(`soak: ${occurred.length} events, ${name} next, ${left} min left`);
-    const { act, alerts = [] }: SoakEvent = soakEvents[name];
     const fromMs = Date.now();
     await act(scene);
     occurred.push({ name, fromMs, toMs: Date.now(), alerts });
@@ -157,19 +179,22 @@ type Found = {
   readonly deployment: Deployment;
   readonly load: Load;
   readonly told: Told;
+  /** Of what was sent to nodes directly. */
+  readonly direct: readonly Failure[];
   readonly occurred: readonly (Occurrence & { readonly name: EventName })[];
   readonly counted: Readonly<Record<string, number>>;
   readonly lives: readonly Life[];
   readonly firings: readonly Firing[] | undefined;
+  readonly filesBefore: Files;
 };
 
 const judge = async (found: Found): Promise<SoakResult> => {
-  const { plan, deployment, load, told, occurred, counted, lives, firings } = found;
-  const allowances = occurred.flatMap(({ name, fromMs, toMs }) => {
-    const { allows }: SoakEvent = soakEvents[name];
-    return allows === undefined ? [] : [{ fromMs, toMs, failures: allows }];
+  const { plan, deployment, load, told, direct, occurred, counted, lives, firings } = found;
+  const allowing = occurred.map(({ name, fromMs, toMs }): Allowing => {
+    const { allows = [] }: SoakEvent = soakEvents[name];
+    return { name, fromMs, toMs, allows };
   });
-  const forbidden = forbiddenFailures(told.failures, allowances, recoveryMs);
+  const { forbidden, allowed } = judgeFailures([...told.failures, ...direct], allowing);
   const lastEvent = (atMs: number): string => occurred.findLast(({ fromMs }) => fromMs <= atMs)?.name ?? 'the start';
   const lost: number[] = [];
   for (const node of deployment.nodes)
@@ -180,6 +205,7 @@ const judge = async (found: Found): Promise<SoakResult> => {
       return [...alerts, ...mayAlert];
     }),
   );
+  const busy = occurred.map(({ fromMs, toMs }) => ({ fromMs, toMs: toMs + recoveryMs }));
   const programs = [...deployment.nodes, deployment.second.server, deployment.second.mirror];
   return {
     load: load.counts(),
@@ -189,12 +215,32 @@ const judge = async (found: Found): Promise<SoakResult> => {
     lost: Math.max(...lost),
     lostAtSecond: await checkSecond(deployment, load.acknowledged),
     ...(await checkRetention(deployment)),
+    undelivered: told.readers.reduce(
+      (sum, { feedIds, got }) => sum + countUndelivered(feedIds, got, load.acknowledged),
+      0,
+    ),
     forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (after ${lastEvent(atMs)})`),
-    growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs) ?? []),
+    allowed,
+    growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs, plan.leastLifeMs) ?? []),
+    drift: driftOf(told.latencies, busy, plan.warmUpMs),
+    fileExcess: excessOf(found.filesBefore, await filesOf(deployment)),
     alerts: firings && judgeAlerts(occurred, firings, possible),
     ended: programs.filter(({ child }) => child.exitCode !== null).map(({ output }) => output().slice(-2_000)),
   };
 };
+
+type Files = { readonly usedBytes: number; readonly fileBytes: number };
+
+/** What the store of the second deployment takes on its disk, and how much of it is in use. */
+const filesOf = async ({ second }: Deployment): Promise<Files> => {
+  const store = await openStore(second.store, 'read');
+  const { usedBytes, fileBytes } = await store.reports.stats();
+  await store.close();
+  return { usedBytes, fileBytes };
+};
+
+const excessOf = (before: Files, after: Files): number =>
+  ((after.fileBytes - before.fileBytes) / (after.usedBytes - before.usedBytes) - 1) * 100;
 
 const opsOf = ({ opsUrl }: { readonly opsUrl: string }): string => new URL(opsUrl).host;
 
@@ -214,7 +260,7 @@ export const runSoak = async (plan: SoakPlan): Promise<SoakResult> => {
   const streams: readonly FeedId[] = Array.from({ length: plan.streams }, (_, i) => secondStream(i + 1));
   const programs = await buildPrograms(['tests/soak/client-program.ts']);
   const { report } = networks;
-  const deployment = await openDeployment({ ...plan, streams, agingStream: secondStream(900), report });
+  const deployment = await openDeployment({ ...plan, streams, agingStream, ballastStream, report });
   try {
     return await soak(plan, deployment, networks, streams, programs);
   } finally {
@@ -230,8 +276,9 @@ const soak = async (
   streams: readonly FeedId[],
   programs: Awaited<ReturnType<typeof buildPrograms>>,
 ): Promise<SoakResult> => {
-  const { nodes, world, balancer, second, steady } = deployment;
+  const { nodes, world } = deployment;
   const { report, renewSigners } = networks;
+  const direct: Failure[] = [];
   const load = await startLoad({
     nodes,
     world,
@@ -240,24 +287,20 @@ const soak = async (
     readsPerSecond: plan.readsPerSecond,
     token: ingestToken,
     boundsMs,
+    inOrder: true,
+    onFailure: (kind, node, { status, body }) => {
+      const text = `node ${node + 1}: ${describeAnswer(status, body)}`;
+      direct.push({ atMs: Date.now(), kind: `direct ${kind}`, text });
+    },
   });
   await checkSecond(deployment, copyOf(load.acknowledged)); // its clients find a report of every stream
-  const runMs = plan.seconds * 1_000;
-  const where = { url: balancer.url, tlsUrl: second.server.url, steady, feedIds: streams };
-  const { userId, secret } = world;
-  const clients: Clients = await startClients(
-    programs,
-    { ...where, counts: plan.clients, pauseMs: plan.pauseMs, runMs },
-    { userId, secret },
-  );
+  const filesBefore = await filesOf(deployment);
+  const clients = await beginClients(plan, deployment, streams, programs);
   const prometheus = await beginAlerts(plan, deployment);
   const own = (): readonly (readonly [string, number])[] => [['clients', clients.child.pid ?? 0]];
-  const measures = startMeasures(Math.max(250, runMs / 1_000), () => new Map([...deployment.processes(), ...own()]));
+  const everyMs = Math.max(250, plan.seconds);
+  const measures = startMeasures(everyMs, () => new Map([...deployment.processes(), ...own()]));
   const counted: Record<string, number> = {};
-  const count = (name: string, value: number): void => {
-    counted[name] = (counted[name] ?? 0) + value;
-  };
-  const stream = streams[0] as FeedId; // there is one
   try {
     const occurred = await runEvents(plan, {
       deployment,
@@ -265,14 +308,18 @@ const soak = async (
       acknowledged: load.acknowledged,
       renewSigners,
       report,
-      stream,
-      count,
+      stream: streams[0] as FeedId, // there is one
+      ballast: createBallast(),
+      waitForAlerts: prometheus?.wait ?? (() => pause(2_000)),
+      count: (name, value) => {
+        counted[name] = (counted[name] ?? 0) + value;
+      },
     });
     const lives = measures.stop();
-    const told = await clients.stop();
-    await load.stop();
     const firings = await prometheus?.firings();
-    return await judge({ plan, deployment, load, told, occurred, counted, lives, firings });
+    await load.stop();
+    const told = await clients.stop(newestOf(load.acknowledged));
+    return await judge({ plan, deployment, load, told, direct, occurred, counted, lives, firings, filesBefore });
   } finally {
     measures.stop();
     clients.child.kill('SIGKILL');
@@ -281,3 +328,15 @@ const soak = async (
     rmSync(join(world.folder, 'prometheus'), { recursive: true, force: true });
   }
 };
+
+const beginClients = (
+  { clients: counts, pauseMs }: SoakPlan,
+  { balancer, second, steady, world: { userId, secret } }: Deployment,
+  feedIds: readonly FeedId[],
+  programs: Awaited<ReturnType<typeof buildPrograms>>,
+): Promise<Clients> =>
+  startClients(
+    programs,
+    { url: balancer.url, tlsUrl: second.server.url, steady, feedIds, counts, pauseMs },
+    { userId, secret },
+  );
