@@ -27,7 +27,7 @@ import {
 import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
-import { readText } from '../support/source-tree.ts';
+import { readText, root } from '../support/source-tree.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -75,6 +75,8 @@ export type DeploymentPlan = {
 
 const retentionDays = 1;
 const diskMegabytes = 300;
+/** Commands are processes of their own: a backup must not hold up the load. */
+export const command = join(root, 'server/bin/sealpost.js');
 /** Of every statement of the nodes. */
 const databaseMs = 15_000;
 
@@ -164,7 +166,7 @@ const startSecond = async (world: World, operator: Operator, source: string, ste
   const keyFile = join(world.folder, 'second.key');
   cpSync(world.keyFile, keyFile);
   await operator.run(['store', 'backup', backup]);
-  await createOperator(world.folder, store, keyFile).run(['store', 'restore', backup]);
+  await createOperator(world.folder, store, keyFile, command).run(['store', 'restore', backup]);
   const [cert, key] = [join(world.folder, 'chain.pem'), join(world.folder, 'tls-key.pem')];
   const installCertificate = (commonName: string): void => {
     const made = createCertificate(commonName);
@@ -203,7 +205,7 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
   const world = await createWorld(database.url);
   await addStreams(world, [...plan.streams, plan.agingStream, plan.ballastStream]);
   const [steady, aging] = [await addAccount(world, 'steady'), await addAging(world, plan)];
-  const operator = createOperator(world.folder, world.store, world.keyFile);
+  const operator = createOperator(world.folder, world.store, world.keyFile, command);
   const clockFile = join(world.folder, 'clock');
   writeFileSync(clockFile, '0');
   const ports = await Promise.all([0, 1].map(async () => [await freePort(), await freePort()] as const));

@@ -13,7 +13,7 @@ import { createGround } from '../hostile/ground.ts';
 import { killGroup, processesOf, type Server } from '../support/real-program.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
 import type { Clients } from './clients.ts';
-import type { Deployment } from './deployment.ts';
+import { command, type Deployment } from './deployment.ts';
 import { cutAnswer, stoppedNode, withoutDatabase, wrongClock } from './documented-failures.ts';
 import type { Allowance } from './failures.ts';
 import { copyOf, countMissing, sizeOf } from './ledger.ts';
@@ -129,7 +129,7 @@ const backUp = async ({ deployment, acknowledged, count }: Scene): Promise<void>
   const [backup, restored] = [join(folder, 'backup'), join(folder, 'restored')];
   try {
     await deployment.operator.run(['store', 'backup', backup]);
-    await createOperator(folder, restored, deployment.world.keyFile).run(['store', 'restore', backup]);
+    await createOperator(folder, restored, deployment.world.keyFile, command).run(['store', 'restore', backup]);
     const store = await openStore(restored, 'read');
     count('reports in backups', sizeOf(before));
     count('of these not in them', await countMissing(store.reports, before));

@@ -19,11 +19,15 @@ export const sizeOf = (acknowledged: Acknowledged): number =>
 export const newestOf = (acknowledged: Acknowledged): ReadonlyMap<FeedId, number> =>
   new Map([...acknowledged].map(([feedId, sent]) => [feedId, Math.max(...sent.keys())]));
 
+const yieldEvery = 50;
+
 /** Acknowledged reports that a store does not have, byte for byte. */
 export const countMissing = async (reports: Pick<ReportStore, 'at'>, acknowledged: Acknowledged): Promise<number> => {
   let missing = 0;
   for (const [feedId, sent] of acknowledged)
     for (const [second, fullReport] of sent) {
+      // The load is in this process: it goes on meanwhile.
+      if (second % yieldEvery === 0) await new Promise((resolve) => setImmediate(resolve));
       const [found] = await reports.at([feedId as FeedId], second);
       if (found === undefined || `0x${Buffer.from(found.fullReport).toString('hex')}` !== fullReport) missing += 1;
     }
