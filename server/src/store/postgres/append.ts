@@ -40,6 +40,8 @@ type PartitionOf = (ms: number) => Partition;
 export type AppendOptions = {
   /** What the notification of other nodes says, so that this process recognizes its own. */
   readonly origin: string;
+  /** Another number for each attempt: what is sent again may get the position that it had before the database lost it. */
+  readonly salt: number;
   /** Are all reports compared with what is stored, also those after their stream's newest? */
   readonly comparesAll?: boolean;
 };
@@ -53,7 +55,7 @@ export const appendBatch = async (
   t: Tables,
   partitionOf: PartitionOf,
   batch: readonly NewReport[],
-  { origin, comparesAll = false }: AppendOptions,
+  { origin, salt, comparesAll = false }: AppendOptions,
 ): Promise<AppendedBatch> => {
   // In this order on one connection, without waiting for each other: what is read after the lock is what its last holder committed.
   const [, heads, missing] = await Promise.all([
@@ -88,7 +90,7 @@ export const appendBatch = async (
   );
   const insert = late.length === 0 ? insertNewReports : insertReports;
   const [place] = await Promise.all([
-    takePositions(run, t, stored),
+    takePositions(run, t, stored, salt),
     ...[...groups].map(([partition, reports]) => insert(run, partition, reports)),
     ...[...groups].map(([partition, reports]) =>
       countReports(
@@ -302,8 +304,8 @@ const raiseHeads = (run: Run, t: Tables, stored: readonly StoredReport[]) => {
 export const positionMax = 2 ** 48 - 1;
 
 /** Positions after those of all batches, even where the counter is damaged. */
-const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[]): Promise<Place> => {
-  const keys = encodeKeys(stored);
+const takePositions = async (run: Run, t: Tables, stored: readonly StoredReport[], salt: number): Promise<Place> => {
+  const keys = encodeKeys(stored, salt);
   const [row] = await run<{ first_position: number; before: Buffer | null }>(
     `WITH before AS (SELECT coalesce(max(last_position), 0) AS last FROM ${t.appended} WHERE last_position <= ${positionMax}),
      taken AS (INSERT INTO ${t.counters} AS c (name, value) SELECT 'position', last + $1::bigint FROM before

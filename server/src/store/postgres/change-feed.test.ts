@@ -37,19 +37,26 @@ const openOther = (schema: string) => {
   const url = server.url(schema);
   const writer = openWriteConnection(parseAddress(url));
   const tables = tablesOf(schema);
+  let salt = 0;
+  const appendOn = (run: Run, batch: readonly StoredReport[]) =>
+    appendBatch(run, tables, createPartitionLookup(tables, 86_400_000), batch, { origin: 'test', salt: salt++ });
   const append = (
     batch: readonly StoredReport[],
     before: () => Promise<void> = async () => {},
     via: (run: Run) => Run = (plain) => plain,
   ) =>
     writer.write(async (plain) => {
-      const appended = await appendBatch(via(plain), tables, createPartitionLookup(tables, 86_400_000), batch, {
-        origin: 'test',
-      });
+      const appended = await appendOn(via(plain), batch);
       await before();
       return appended;
     });
-  return { append, close: writer.close };
+  /** Several batches in one transaction. */
+  const appendTogether = (batches: readonly (readonly StoredReport[])[], via: (run: Run) => Run) =>
+    writer.write(async (plain) => {
+      const run = via(plain);
+      for (const batch of batches) await appendOn(run, batch);
+    });
+  return { append, appendTogether, close: writer.close };
 };
 
 const woken = ({ reports }: Store): Promise<void> =>
@@ -243,6 +250,25 @@ test.each([
     expect((await reader.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(
       [...run(2, 0, count), ...run(3, 0, 1)].map(keyOf),
     );
+  } finally {
+    await other.close();
+    await reader.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a lost batch that is sent again, and gets its position back, does not hide another one before it', async () => {
+  const store = await openStore(server.url('repeated'), 'write');
+  const reader = await openStore(server.url('repeated'), 'read');
+  const other = openOther('repeated');
+  try {
+    await store.reports.append(run(1, 0, 3));
+    await store.reports.append(run(1, 3, 1));
+    await store.reports.append(run(1, 4, 1));
+    await expect.poll(() => reader.reports.latest(secondStream(1))?.observationsMs, patience).toBe((t0 + 4) * 1_000);
+    await other.appendTogether([run(2, 0, 1), run(1, 4, 1)], losing('repeated'));
+    for (const { reports } of [store, reader])
+      await expect.poll(() => reports.latest(secondStream(2))?.observationsMs, patience).toBe(t0 * 1_000);
   } finally {
     await other.close();
     await reader.close();

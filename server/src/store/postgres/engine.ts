@@ -1,5 +1,5 @@
 // The engine for several machines: a schema in PostgreSQL that any number of nodes write and read. This file composes the parts, opens and closes.
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
@@ -24,6 +24,7 @@ import { createPartitions, type Partitions } from './partitions.ts';
 import { createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
 import { readStats, trimPartition } from './retention.ts';
+import { saltMax } from './rows.ts';
 import { lineageOfDatabase, lookAtLayout, migratePostgres, type Tables, tablesOf } from './schema.ts';
 import { createPostgresUsage } from './usage.ts';
 
@@ -223,8 +224,9 @@ const createReports = (parts: Parts): ReportStore => {
       const began = performance.now();
       const appendWith = (options: AppendOptions) =>
         write((run) => appendBatch(run, tables, partitions.partitionOf, batch, options));
-      const { outcomes, stored, present, place } = await appendWith({ origin }).catch((error: unknown) => {
-        if (sqlState(error) === uniqueViolation) return appendWith({ origin, comparesAll: true });
+      const mine = { origin, salt: randomInt(saltMax) };
+      const { outcomes, stored, present, place } = await appendWith(mine).catch((error: unknown) => {
+        if (sqlState(error) === uniqueViolation) return appendWith({ ...mine, comparesAll: true });
         throw error;
       });
       tell({ kind: 'committed', seconds: (performance.now() - began) / 1_000 });

@@ -68,8 +68,14 @@ export const keysStart = 5;
 
 export type ReportKey = { readonly feedId: FeedId; readonly observationsMs: number };
 
-/** The keys of a batch, feed id and milliseconds each, under their checksum. */
-export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
+/** Salts are below this. */
+export const saltMax = 2 ** 16;
+
+/**
+ * The keys of a batch under their checksum: feed id, two bytes that nobody reads, and milliseconds each. A salt in the first of these tells a batch from
+ * the same reports stored at another time.
+ */
+export const encodeKeys = (reports: readonly StoredReport[], salt = 0): Buffer => {
   const value = Buffer.alloc(4 + reports.length * keyBytes);
   let at = 4;
   for (const { feedId, observationsMs } of reports) {
@@ -77,6 +83,7 @@ export const encodeKeys = (reports: readonly StoredReport[]): Buffer => {
     value.writeUIntBE(observationsMs, at + 34, 6);
     at += keyBytes;
   }
+  if (reports.length > 0) value.writeUInt16BE(salt, 4 + 32);
   value.writeUInt32BE(crc32(value.subarray(4)));
   return value;
 };
