@@ -116,10 +116,50 @@ const planFault = (random: Random): Action<AppendWorld> => {
   }
 };
 
-const plan = (random: Random): readonly Action<AppendWorld>[] => [
-  ...planAppends(random),
-  ...Array.from({ length: random(4) }, () => ({ ...planFault(random), isFault: true })),
-];
+/**
+ * Faults that together replace history: what waits for the standby becomes visible when the primary restarts, nodes follow it, the standby is promoted
+ * without it, and other reports take its positions while a node looks away. Faults by chance do that once in many thousands of schedules.
+ */
+const planReplaced = (random: Random): readonly Action<AppendWorld>[] => {
+  const atMs = 300 + random(workMs);
+  const [node, other] = [random(nodesMax), random(nodesMax)];
+  const [visibleMs, promotedMs] = [atMs + 20 + random(200), atMs + 300 + random(600)];
+  const heldMs = 1 + random(2_000);
+  const appendAt = (ms: number): Action<AppendWorld> => {
+    const [asked, batch] = [random(nodesMax), pickBatch(random)];
+    const what = `node ${asked} is asked to append ${batch.map(keyOf).join(' ')}`;
+    return { atMs: ms, what, act: ({ append }) => append(asked, batch) };
+  };
+  return [
+    { atMs, what: 'replication stalls', act: ({ cluster }) => cluster.stall(atMs + lateMs) },
+    appendAt(atMs + random(20)),
+    {
+      atMs: visibleMs,
+      what: 'the database restarts',
+      act: ({ cluster }) => {
+        cluster.crash();
+        cluster.restart();
+      },
+    },
+    { atMs: promotedMs, what: 'the standby is promoted', act: ({ cluster }) => cluster.failOver(false) },
+    ...[node, other].map((held) => ({
+      atMs: promotedMs + random(100),
+      what: `connections of node ${held} are held up for ${heldMs} ms`,
+      act: ({ disturb }: AppendWorld) => disturb(held, 1, heldMs),
+    })),
+    appendAt(promotedMs + random(200)),
+    appendAt(promotedMs + random(400)),
+  ];
+};
+
+const plan = (random: Random): readonly Action<AppendWorld>[] => {
+  const planned = [
+    ...planAppends(random),
+    ...Array.from({ length: random(4) }, () => ({ ...planFault(random), isFault: true })),
+  ];
+  const replaced = random(8) === 0 ? planReplaced(random) : [];
+  return [...planned, ...replaced.map((action) => ({ ...action, isFault: true }))];
+};
 
 const run = async (
   { executor, random, note }: Scene,
@@ -192,7 +232,10 @@ const run = async (
       network,
       executor,
       alter: variant.alter ?? ((driver) => driver),
-      opened: () => note(`node ${node} is open`),
+      opened: () => {
+        note(`node ${node} is open`);
+        if (!isStrict()) watches[node]?.forget(); // a new process knows nothing of what was lost
+      },
       received: (from, next) => received(node, from, next),
     });
   };
@@ -308,7 +351,7 @@ const run = async (
       );
     if (process === undefined || !isNewest(process)) throw new Violation('latest is old', `node ${node}`);
   }
-  return { ...tally, events: executor.events() };
+  return { ...tally, lost: cluster.hasLostVisible() ? 1 : 0, events: executor.events() };
 };
 
 export const appendProtocol: Protocol<AppendWorld, AppendVariant> = { plan, run };

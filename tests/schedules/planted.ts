@@ -79,13 +79,33 @@ const withoutPolling = (driver: Driver): Driver => {
   })(remembered);
 };
 
+const isBatches = (text: string): boolean => text.startsWith('SELECT first_position, last_position, keys');
+const isPositions = (text: string): boolean => text.startsWith('WITH before AS');
+
 /** Of several batches, reads on with the second as if it came first. */
 const skippingBatches = alterStatements(() => async (text, _, send) => {
   const rows = await send();
   const [first, second] = rows;
-  if (!text.startsWith('SELECT first_position, last_position, keys') || first === undefined || second === undefined)
-    return rows;
+  if (!isBatches(text) || first === undefined || second === undefined) return rows;
   return rows.slice(1).map((row, i) => (i === 0 ? { ...row, first_position: first.first_position } : row));
+});
+
+/** Remembers the mark of a batch by its position, as if a database could not lose it and take another one in its place. */
+const rememberingMarks = alterStatements(() => {
+  const marks = new Map<number, Buffer>();
+  return async (text, parameters, send) => {
+    const rows = await send();
+    const [first] = rows;
+    if (isCounters(text)) {
+      const mark = marks.get(Number(parameters[0]));
+      return mark === undefined ? rows : rows.map((row) => ({ ...row, mark }));
+    }
+    const remember = (last: unknown, keys: unknown) =>
+      marks.set(Number(last), Buffer.from(keys as Buffer).subarray(0, 4)); // as batches have it
+    if (isBatches(text)) for (const { last_position, keys } of rows) remember(last_position, keys);
+    if (isPositions(text)) remember(Number(first?.first_position) + Number(parameters[0]) - 1, parameters[1]);
+    return rows;
+  };
 });
 
 const isExchange = (text: string): boolean => text.startsWith('WITH told AS');
@@ -107,7 +127,7 @@ const hearingOnce = alterStatements(
 
 export type Planted = {
   readonly bug: string;
-  /** Found within so many schedules, whatever the first seed; the two of commits take some hundreds, the others a few. */
+  /** Found within so many schedules, whatever the first seed; those of commits and marks take some hundreds, the others a few. */
   readonly within: number;
   /** A seed shortly before one that finds it, for `npm test`. */
   readonly near?: number;
@@ -140,6 +160,13 @@ export const plantedBugs: readonly Planted[] = [
   { bug: 'an asynchronous standby', within: 2_000, protocol: 'append', variant: { replication: 'async' } },
   { bug: 'following without polling', within: 2_000, protocol: 'append', variant: { alter: withoutPolling } },
   { bug: 'a follower that skips a batch', within: 2_000, protocol: 'append', variant: { alter: skippingBatches } },
+  {
+    bug: 'marks of batches that are remembered by position',
+    within: 20_000,
+    near: 230,
+    protocol: 'append',
+    variant: { alter: rememberingMarks },
+  },
   { bug: 'tokens of other nodes counted twice', within: 200, protocol: 'limits', variant: { alter: countingTwice } },
   { bug: 'tokens that are never published', within: 200, protocol: 'limits', variant: { alter: neverPublishing } },
   { bug: 'tokens of other nodes heard only once', within: 200, protocol: 'limits', variant: { alter: hearingOnce } },

@@ -37,6 +37,7 @@ test.each(shares)(
 
 /** Schedules that once violated an invariant. */
 const kept: readonly (readonly [string, ProtocolName, number])[] = [
+  ['a lost batch gets its position back, with another batch before it', 'append', 10_903],
   ['a database that is behind answers a follower, of what its node knows already', 'append', 101_661],
 ];
 test.each(kept)('schedules: %s', async (_, protocol, seed) => {
