@@ -9,6 +9,7 @@ import {
   type ReportJson,
   reportSchemas,
   windowOf,
+  withoutTrailing,
 } from '@sealpost/protocol';
 import { SealpostError } from './errors.ts';
 
@@ -102,6 +103,6 @@ export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
 export const formatDecimal = (value: bigint, decimals = 18): string => {
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
   const split = digits.length - decimals;
-  const fraction = digits.slice(split).replace(/0+$/, '');
+  const fraction = withoutTrailing(digits.slice(split), '0');
   return `${value < 0n ? '-' : ''}${digits.slice(0, split)}${fraction === '' ? '' : `.${fraction}`}`;
 };

@@ -39,7 +39,7 @@
     place.replaceChildren(head, text, button);
   };
 
-  const entryOf = (html) => /<script type="module"[^>]*\ssrc="([^"]+)"/.exec(html)?.[1];
+  const entryOf = (html) => /<script type="module"[^<>]*\ssrc="([^"]+)"/.exec(html)?.[1];
 
   /** After an upgrade the files have other names: the page is loaded again, once for each release. */
   const reloadIfUpgraded = async (own) => {

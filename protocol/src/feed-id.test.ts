@@ -21,6 +21,7 @@ test('feed ID: anything but 0x and 64 hex digits is rejected with the argumentâ€
     '0x',
     undefined,
     3,
+    [good],
   ]) {
     expect(() => parseFeedId(bad)).toThrow(/^feedID is .*, expected 0x and 64 hex digits\.$/s);
   }

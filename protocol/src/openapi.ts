@@ -19,6 +19,7 @@ import type {
 import { mergeForms } from './openapi/forms.ts';
 import { describeApi } from './openapi/guides.ts';
 import { secondsMax } from './parameters.ts';
+import { withoutTrailing } from './primitives/trailing.ts';
 import { authHeaders } from './request-signing.ts';
 
 export type {
@@ -50,7 +51,7 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
       description: describeApi(known),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: serverUrl === undefined ? '/' : serverUrl.replace(/\/+$/, '') }],
+    servers: [{ url: serverUrl === undefined ? '/' : withoutTrailing(serverUrl, '/') }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths: pathsOf(known),
     components: {

@@ -78,8 +78,16 @@ test('Authorization: a bare UUID in any case, kept as sent', () => {
     '4c9a8d1e2f6b4b7a9c3d5e8f7a6b1c2d',
     '{4c9a8d1e-2f6b-4b7a-9c3d-5e8f7a6b1c2d}',
     '4c9a8d1e-2f6b-4b7a-9c3d-5e8f7a6b1c2g',
+    '4c9a8d1e-2f6b-4b7a-9c3d-5e8f7a6b1c2d0',
+    '4c9a8d1e-2f6b-4b7a-9c3d-5e8f7a6b1c2d\n',
   ]) {
-    expect(() => parseUserId(raw)).toThrow(expect.objectContaining({ code: 'malformed_header' }));
+    expect(() => parseUserId(raw), raw).toThrow(
+      expect.objectContaining({
+        code: 'malformed_header',
+        message: 'Authorization has an incorrect value, expected the bare user ID, a UUID without a scheme word.',
+        details: { header: 'Authorization', expected: 'the bare user ID, a UUID without a scheme word' },
+      }),
+    );
   }
 });
 
@@ -100,13 +108,30 @@ test('X-Authorization-Timestamp: exactly 13 decimal digits', () => {
   ]) {
     expect(() => parseTimestampMs(raw), raw).toThrow(expect.objectContaining({ code: 'malformed_header' }));
   }
-  expect(() => parseTimestampMs('1763200000')).toThrow('multiply by 1000');
+  const expected = 'the current Unix time in milliseconds, 13 decimal digits';
+  const problem = (raw: string): unknown => {
+    try {
+      return parseTimestampMs(raw);
+    } catch (error) {
+      return (error as Error).message; // what it throws is an error
+    }
+  };
+  expect(problem('1763200000')).toBe(
+    `X-Authorization-Timestamp has an incorrect value, expected ${expected} (these are seconds: multiply by 1000).`,
+  );
+  for (const raw of ['', 'x1763200000', '1763200000x', '17632000001'])
+    expect(problem(raw)).toBe(`X-Authorization-Timestamp has an incorrect value, expected ${expected}.`);
 });
 
 test('X-Authorization-Signature-SHA256: 64 hex digits in either case', () => {
   expect(parseSignature('AB'.repeat(32))).toBe('ab'.repeat(32));
   for (const raw of ['', 'ab'.repeat(31), 'ab'.repeat(33), `0x${'ab'.repeat(31)}`, 'xy'.repeat(32)]) {
-    expect(() => parseSignature(raw)).toThrow(expect.objectContaining({ code: 'malformed_header' }));
+    expect(() => parseSignature(raw)).toThrow(
+      expect.objectContaining({
+        code: 'malformed_header',
+        message: 'X-Authorization-Signature-SHA256 has an incorrect value, expected an HMAC-SHA256 as 64 hex digits.',
+      }),
+    );
   }
 });
 
@@ -140,4 +165,7 @@ test.each([5_001, -5_001, 60_000, -60_000])(
 test('clock: the deployment sets the tolerance', () => {
   checkSkew(10_000, 0, 10_000);
   expect(() => checkSkew(10_001, 0, 10_000)).toThrow('10001 ms ahead of the server time, at most 10000 ms is accepted');
+  expect(() => checkSkew(0, 10_001, 10_000)).toThrow(
+    'X-Authorization-Timestamp is 10001 ms behind the server time, at most 10000 ms is accepted. Synchronize the clock and sign again.',
+  );
 });

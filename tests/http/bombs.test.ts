@@ -62,6 +62,13 @@ const bombs: readonly Bomb[] = [
     ...tooLarge,
     mayReset: true,
   },
+  {
+    name: '15,000 slashes, for a browser',
+    target: () => `${'/'.repeat(15_000)}x`,
+    lines: ['Accept: text/html'],
+    status: 404,
+    code: 'page',
+  },
   ...['0', '-1', '1e9', 'NaN', '1001', '9'.repeat(400), '0x10', '1.5'].map(
     (limit): Bomb => ({ name: `limit=${limit.slice(0, 8)}`, target: page(limit), ...malformed }),
   ),
@@ -91,7 +98,8 @@ const sign: Signer = (target) => {
 const send = async (bomb: Bomb): Promise<string> => {
   const { answers } = await exchange(server.port, requestOf(bomb, world.feedId, sign), { answersMax: 1 });
   const [{ status, body } = { status: 0, body: '{}' }] = answers;
-  return `${bomb.name}: ${status} ${status < 400 ? '' : JSON.parse(body).code}`.trim();
+  const code = body.startsWith('<') ? 'page' : JSON.parse(body).code;
+  return `${bomb.name}: ${status} ${status < 400 ? '' : code}`.trim();
 };
 const promised = ({ name, status, code = '' }: Bomb): string => `${name}: ${status} ${code}`.trim();
 

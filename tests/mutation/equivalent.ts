@@ -8,4 +8,10 @@ export type Equivalent = {
   readonly because: string;
 };
 
-export const equivalents: readonly Equivalent[] = [];
+const authenticate = 'server/src/access/authenticate.ts';
+const signing = 'protocol/src/request-signing.ts';
+
+export const equivalents: readonly Equivalent[] = [
+  { path: signing, from: 'skewMs < 0', to: 'skewMs <= 0', because: 'A difference of 0 has passed before.' },
+  { path: authenticate, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
+];

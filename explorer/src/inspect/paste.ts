@@ -50,10 +50,17 @@ export const placeOf = (text: string, at: number): { readonly line: number; read
 
 const hexAdvice = 'A full report is 0x followed by hex digits, two per byte. Spaces and line breaks are ignored.';
 
+/** Without what may follow a value that was copied. */
+const withoutEnd = (text: string): string => {
+  let end = text.length;
+  while (end > 0 && /[\s"'`,]/.test(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
+};
+
 const parseHexText = (text: string): Paste => {
   // A value that is copied out of JSON may have quotes and commas.
   const [, start = ''] = /^([\s"'`,]*(?:0[xX])?)/.exec(text) ?? [];
-  const rest = text.slice(start.length).replace(/[\s"'`,]+$/, '');
+  const rest = withoutEnd(text.slice(start.length));
   const stray = rest.search(/[^0-9a-fA-F\s]/);
   if (stray !== -1) return wrong(`“${[...rest.slice(stray)][0]}” is not a hex digit.`, hexAdvice, start.length + stray);
   const digits = rest.replace(/\s+/g, '').toLowerCase();

@@ -121,7 +121,8 @@ export const createRouter = (window: Window): Router => {
   window.history.scrollRestoration = 'manual'; // browsers restore before the page is rendered
   window.addEventListener('popstate', ({ state }) => {
     const { scrollY, opened } = Object(state) as EntryState; // may be another script's; checked below
-    const returnedFrom = typeof opened === 'string' ? { returnedFrom: parseRoute(opened.replace(/[?#].*$/, '')) } : {};
+    const returnedFrom =
+      typeof opened === 'string' ? { returnedFrom: parseRoute(opened.split(/[?#]/, 1).join('')) } : {};
     address.value = { ...addressOf(window.location), ...returnedFrom };
     if (window.location.hash !== '') return; // the browser or the page moves to the section
     window.requestAnimationFrame(() => window.scrollTo(0, typeof scrollY === 'number' ? scrollY : 0));

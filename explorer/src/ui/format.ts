@@ -4,10 +4,10 @@ import { formatDecimal } from '@sealpost/client';
 /** The exact price with thousands separators and without trailing zeros: `64,120.55`. */
 export const formatPrice = (value: bigint, decimals = 18): string => groupThousands(formatDecimal(value, decimals));
 
-/** Adds thousands separators to a decimal number in text. */
+/** Adds thousands separators to a decimal number in text, of up to 78 digits as 256 bits have. */
 const groupThousands = (text: string): string => {
   const [whole = '', fraction] = text.split('.');
-  const grouped = whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',');
+  const grouped = whole.replace(/\B(?=(?:[0-9]{3}){1,26}$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 };
 

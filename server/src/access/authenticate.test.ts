@@ -57,14 +57,14 @@ const createAccess = (...first: readonly Account[]) => {
     return callers.callerOf(userId);
   };
   const signedBy: string[] = [];
-  const { authenticate } = createAuthenticator(lookUp, 5_000, (userId, secretId, atMs) => {
+  const { authenticate, secretIdOf } = createAuthenticator(lookUp, 5_000, (userId, secretId, atMs) => {
     signedBy.push(`${userId} ${secretId} ${atMs}`);
   });
   const replace = (...accounts: readonly Account[]) => {
     snapshot = snapshotOf(accounts);
     for (const wake of wakes) wake();
   };
-  return { authenticate, callers, asked, signedBy, replace, notOpened, clock };
+  return { authenticate, secretIdOf, callers, asked, signedBy, replace, notOpened, clock };
 };
 
 const sign = (userId: string, secret: string, changes: Partial<Parameters<typeof signRequest>[0]> = {}): AuthValues => {
@@ -90,6 +90,7 @@ test('authenticate: a signed request has its caller; the case of the user ID doe
   const { authenticate } = createAccess(account);
   const caller = authenticate('GET', target, sign(account.userId, 'one'), nowMs);
   expect([caller.userId, caller.rateLimits]).toEqual([account.userId, { feeds: 3 }]);
+  expect(caller.bucketKeys).toMatchObject({ feeds: `feeds ${account.userId}`, reportAt: `reportAt ${account.userId}` });
   expect(authenticate('GET', target, sign(account.userId.toUpperCase(), 'one'), nowMs)).toBe(caller);
   const { signature, ...others } = sign(account.userId, 'one');
   expect(authenticate('GET', target, { ...others, signature: signature?.toUpperCase() }, nowMs)).toBe(caller);
@@ -111,6 +112,7 @@ test('authenticate: headers come first, each in turn, then the clock, and only t
   for (const [changes, code, text] of steps) {
     const found = failure(() => authenticate('GET', target, { ...good, ...changes }, nowMs));
     expect([found.code, found.message.slice(0, text.length), found.status]).toEqual([code, text, 400]);
+    expect(found).toMatchObject({ details: { header: text.split(' ')[0] } });
   }
   expect(asked).toEqual([]);
   expect(failure(() => authenticate('GET', target, { ...good, signature: '0'.repeat(64) }, nowMs)).code).toBe(
@@ -173,6 +175,20 @@ test('authenticate: two active secrets both work, a revoked one does not, and a 
   signedBy.length = 0;
   expect(codes()).toEqual(['unauthorized', 'unauthorized', 'unauthorized']);
   expect(signedBy).toEqual([]);
+});
+
+test('authenticate: a connection knows by which of the secrets its request was signed', () => {
+  const account = newAccount('one', 'two');
+  const { authenticate, secretIdOf } = createAccess(account);
+  const caller = authenticate('GET', target, sign(account.userId, 'one'), nowMs);
+  for (const secret of ['one', 'two']) {
+    const values = sign(account.userId, secret);
+    expect(secretIdOf(caller, 'GET', target, values)).toBe(secret);
+    expect(secretIdOf(caller, 'GET', target, { ...values, signature: values.signature?.toUpperCase() })).toBe(secret);
+    expect(secretIdOf(caller, 'HEAD', target, values)).toBeUndefined();
+    for (const name of ['userId', 'timestamp', 'signature'] as const)
+      expect(secretIdOf(caller, 'GET', target, { ...values, [name]: undefined })).toBeUndefined();
+  }
 });
 
 test('authenticate: a doubled leading slash may be signed with one or two, and nothing else is normalised', () => {

@@ -50,7 +50,6 @@ export const createAuthenticator = (
   onSigned: (userId: string, secretId: string, nowMs: number) => void = () => {},
 ): Authenticator => {
   const dummyKey = createHmacKey(randomBytes(32));
-  const stranger: Caller = { userId: '', keys: [], secretIds: [], rateLimits: {}, bucketKeys: bucketKeysOf('') };
   return {
     authenticate: (method, target, values, nowMs) => {
       const userId = required(values.userId, authHeaders.userId);
@@ -59,14 +58,14 @@ export const createAuthenticator = (
       const timestampMs = parseTimestampMs(timestamp);
       const signature = parseSignature(required(values.signature, authHeaders.signature));
       checkSkew(timestampMs, nowMs, skewMaxMs);
-      const caller = callerOf(accountId) ?? stranger;
+      const caller = callerOf(accountId);
       const signed = signedTexts(method, target, userId, timestamp);
       // A failure always takes two comparisons, so that timing reveals neither unknown users nor those with a single secret.
       // A caller that passes knows a secret, and may learn which of two it is.
-      const [first = dummyKey, second = dummyKey] = caller.keys;
+      const [first = dummyKey, second = dummyKey] = caller?.keys ?? [];
       const index = isSigned(first, signed, signature) ? 0 : isSigned(second, signed, signature) ? 1 : -1;
-      const secretId = caller.secretIds[index];
-      if (secretId === undefined) throw errorOf('unauthorized'); // also a stranger, who has none
+      const secretId = caller?.secretIds[index];
+      if (caller === undefined || secretId === undefined) throw errorOf('unauthorized');
       onSigned(caller.userId, secretId, nowMs);
       return caller;
     },
@@ -97,6 +96,7 @@ const required = (value: string | undefined, header: string): string => {
 
 /** Is the signature, in lower-case hex, that of the key over any of the texts? Every comparison takes constant time. */
 const isSigned = (key: HmacKey, signed: readonly string[], signature: string): boolean => {
+  if (signature.length !== given.length) return false; // a shorter one would be compared with what an earlier request left behind it
   let found = false;
   given.write(signature, 'latin1');
   for (const text of signed) {

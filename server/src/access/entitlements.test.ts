@@ -1,4 +1,4 @@
-import { parseQuery } from '@sealpost/protocol';
+import { ApiError, parseQuery } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { testStream } from '../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
@@ -9,7 +9,7 @@ import {
   parseRateLimits,
   unknownFeeds,
 } from './account-arguments.ts';
-import { createStreamOrder, isListed, parseEntitlement, readableStreams } from './entitlements.ts';
+import { createStreamOrder, isListed, parseEntitlement, readableByAccount, readableStreams } from './entitlements.ts';
 
 const [crypto, forex, hidden, unknown] = [secondStream(1), secondStream(2), secondStream(3), secondStream(9)];
 const streams = new Map(
@@ -33,6 +33,11 @@ test('entitlements: public, feed and filter are parsed, anything else is rejecte
   for (const text of ['', 'Public', 'public ', '*', 'feed:', 'feed:0x12', 'filter:', crypto, `stream:${crypto}`])
     expect(() => parseEntitlement(text), text).toThrow(/expected/);
   expect(() => parseEntitlement('filter:asset_class=')).toThrow();
+  for (const text of ['', 'filter:', 'xfilter:status=live', `xfeed:${crypto}`])
+    expect(() => parseEntitlement(text), text).toThrow(
+      `entitlement is "${text}", expected public, feed:FEED_ID or filter:QUERY such as filter:asset_class=Crypto.`,
+    );
+  expect(() => parseEntitlement('feed:0x12')).toThrow('entitlement is "0x12", expected 0x and 64 hex digits.');
 });
 
 test('entitlements: who may read what, and hidden streams by id only', () => {
@@ -60,6 +65,18 @@ test('entitlements: who may read what, and hidden streams by id only', () => {
     expect([...readableStreams(entitlements, streams)].sort(), entitlements.join(' ')).toEqual(expected);
 });
 
+test('entitlements: stored ones that cannot be parsed are a failure of ours, with the account and the command', () => {
+  const userId = '123e4567-e89b-42d3-a456-426614174000';
+  expect([...readableByAccount({ userId, entitlements: ['public'] }, streams)]).toEqual([crypto, forex]);
+  expect(() => readableByAccount({ userId, entitlements: ['public', 'all'] }, streams)).toThrow(
+    expect.objectContaining({
+      name: 'Error',
+      message: `The entitlements stored for account ${userId} are invalid. Set them again with: sealpost account entitle.`,
+      cause: expect.any(ApiError),
+    }),
+  );
+});
+
 test('entitlements: the catalog lists public streams to all, and hidden ones to those who ask and may read them', () => {
   const inOrder = createStreamOrder();
   const names = (query: string, entitlements?: readonly string[]) => {
@@ -67,6 +84,7 @@ test('entitlements: the catalog lists public streams to all, and hidden ones to 
     const filter = parseQuery('discovery', query);
     return inOrder(streams).flatMap((stream) => (isListed(stream, filter, readable) ? [stream.name] : []));
   };
+  expect(inOrder(streams)).toBe(inOrder(streams));
   expect(names('')).toEqual(['A', 'B']);
   expect(names('', [])).toEqual(['A', 'B']);
   expect(names('hidden=true')).toEqual(['A', 'B']);

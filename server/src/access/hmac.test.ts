@@ -4,18 +4,26 @@ import { expect, test } from 'vitest';
 import { createHmacKey, hmacHex } from './hmac.ts';
 
 const latin1 = fc
-  .array(fc.integer({ min: 0, max: 255 }), { maxLength: 400 })
+  .array(fc.integer({ min: 0, max: 255 }), { maxLength: 400, size: 'max' })
   .map((codes) => String.fromCharCode(...codes));
 
 test('hmac: it is the HMAC-SHA256 of any key and any latin1 text', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 200 }), latin1, (secret, text) => {
+    fc.property(fc.uint8Array({ maxLength: 200, size: 'max' }), latin1, (secret, text) => {
       const key = Buffer.from(secret);
       expect(hmacHex(createHmacKey(key), text)).toBe(createHmac('sha256', key).update(text, 'latin1').digest('hex'));
     }),
     { numRuns: 300 },
   );
 });
+
+test.each([0, 31, 32, 33, 63, 64, 65, 128])(
+  'hmac: a key of %i bytes is padded or hashed as the standard says',
+  (length) => {
+    const key = Buffer.alloc(length, 0xa7);
+    expect(hmacHex(createHmacKey(key), 'text')).toBe(createHmac('sha256', key).update('text').digest('hex'));
+  },
+);
 
 test('hmac: texts of different lengths do not affect each other', () => {
   const key = Buffer.from('key');
@@ -25,5 +33,10 @@ test('hmac: texts of different lengths do not affect each other', () => {
 });
 
 test('hmac: a text longer than any request is rejected', () => {
-  expect(() => hmacHex(createHmacKey(Buffer.from('key')), 'a'.repeat(65_537))).toThrow(RangeError);
+  const key = Buffer.from('key');
+  const longest = 'a'.repeat(65_536);
+  expect(hmacHex(createHmacKey(key), longest)).toBe(createHmac('sha256', key).update(longest).digest('hex'));
+  expect(() => hmacHex(createHmacKey(key), `${longest}a`)).toThrow(
+    new RangeError('A text of 65537 characters is not signed.'),
+  );
 });

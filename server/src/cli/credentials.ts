@@ -140,7 +140,7 @@ const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[
 /** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. A scheme may be missing. */
 export const parseServerUrl = (place: string, raw: string): URL => {
   // A port, a dot or `localhost` distinguishes a host from any other word.
-  const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
+  const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@.]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
   const scheme = isLoopback(raw.replace(/(:\d+)?\/?$/, '').toLowerCase()) ? 'http' : 'https';
   const whole = isHostPort ? `${scheme}://${raw}` : raw;
   const url = URL.canParse(whole) ? new URL(whole) : undefined;

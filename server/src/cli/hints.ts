@@ -41,7 +41,7 @@ const suggestedCommand = (words: readonly string[]): string => {
   return words
     .slice(0, stop === -1 ? words.length : stop)
     .join(' ')
-    .replace(/[.,;:)]+$/, '');
+    .replace(/[.,;:)]{1,9}$/, '');
 };
 
 const missingFlags = (program: Command, given: ReturnType<typeof givenFlags>, words: string): string => {

@@ -1,6 +1,6 @@
 // The one table of settings, and where a value comes from: flag, environment, config file or default, in this order. Callers read the file and
 // the command line. A test compares the table with docs/configuration.md.
-import { limits, networkTypes, skewMaxMs } from '@sealpost/protocol';
+import { limits, networkTypes, skewMaxMs, withoutTrailing } from '@sealpost/protocol';
 import { hidePassword } from '../runtime/urls.ts';
 import { connectionSettings } from './connections.ts';
 import {
@@ -366,7 +366,7 @@ export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSe
 const keyFileBeside = (store: string): string => {
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(store) ?? [];
   if (scheme !== undefined && scheme !== 'lmdb') return settingsTable.keyFile.defaultText;
-  return `${rest.replace(/\/+$/, '')}/sealpost.key`;
+  return `${withoutTrailing(rest, '/')}/sealpost.key`;
 };
 
 const readValue = (name: SettingName, raw: string | undefined, place: string): unknown => {

@@ -9,6 +9,7 @@ import {
   routeLabel,
   routes,
   splitQuery,
+  withoutTrailing,
 } from '@sealpost/protocol';
 import { memoise } from '../runtime/memo.ts';
 import { type FindFile, redirectTo, type ServedFile } from './explorer.ts';
@@ -122,7 +123,7 @@ const isBrowser = ({ headers }: Asking): boolean => headers.accept?.includes('te
  */
 const findPage = (path: string, query: string, findFile: FindFile | undefined): ServedFile | undefined => {
   if (findFile === undefined || path.startsWith('/api/')) return undefined;
-  const trimmed = path.replace(/\/+$/, '');
+  const trimmed = withoutTrailing(path, '/');
   const target = trimmed === '/streams' || trimmed === '' ? '/' : trimmed;
   const isKnown = byPath.has(target) || findFile(target) !== undefined;
   if (target !== path && isKnown) return redirectTo(query === '' ? target : `${target}?${query}`);

@@ -1,6 +1,6 @@
 // A WebSocket connection: the handshake after it is admitted, pings, messages from the client, closing. Reports are written to the connection as
 // frames that all subscribers share; the `ws` package does the rest of the protocol (D66).
-import { ApiError, errorOf } from '@sealpost/protocol';
+import { ApiError, errorOf, withoutTrailing } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
 import { type Ending, endings, type LiveConnection } from './connections.ts';
@@ -66,7 +66,7 @@ const headerError = (
 
 /** Subprotocols that the `ws` package accepts; it would answer others itself, without our log. */
 const areProtocols = (header: string): boolean => {
-  const names = header.split(',').map((name) => name.replace(/^[ \t]+|[ \t]+$/g, ''));
+  const names = header.split(',').map((name) => withoutTrailing(name.replace(/^[ \t]+/, ''), ' \t'));
   return (
     !/^[ \t]|[ \t]$/.test(header) &&
     names.every((name) => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) &&

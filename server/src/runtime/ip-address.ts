@@ -22,7 +22,7 @@ const ipv4Bits = (text: string): bigint => text.split('.').reduce((bits, octet) 
 
 const ipv6Bits = (text: string): bigint => {
   // The last 32 bits may be in the notation of IPv4.
-  const groups = text.replace(/[^:]+\.[^:]+$/, (tail) => {
+  const groups = text.replace(/[0-9.]{7,15}$/, (tail) => {
     const bits = ipv4Bits(tail);
     return `${(bits >> 16n).toString(16)}:${(bits & 0xffffn).toString(16)}`;
   });
@@ -68,7 +68,7 @@ const matches = (prefix: AddressPrefix, bits: bigint): boolean => {
  */
 export const limitedNetworkOf = memoise((text: string): string | undefined => {
   const [, bracketed, ipv4] = /^(?:\[([^\]]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+)$/.exec(text) ?? [];
-  const bits = parseAddress((bracketed ?? ipv4 ?? text).replace(/%.*$/, ''));
+  const bits = parseAddress((bracketed ?? ipv4 ?? text).split('%', 1).join(''));
   if (bits === undefined) return undefined;
   const groups = Array.from({ length: 8 }, (_, i) => Number((bits >> BigInt(112 - 16 * i)) & 0xffffn));
   if (bits >> 32n !== 0xffffn)

@@ -20,7 +20,7 @@ export const httpBars = {
     names: 'raw sockets: (good|requests|other|connections)',
   },
   18: {
-    test: 'bombs: 2,000 headers, 64 KB of one, 16 KB of query, 3,000 equal arguments, 10,000 streams, names of object members and integers, impossible limits; unknown names are ignored and answered with 200, and the answer to 64 KB and more may be lost to a reset',
+    test: 'bombs: 2,000 headers, 64 KB of one, 16 KB of query, 3,000 equal arguments, 10,000 streams, 15,000 slashes, names of object members and integers, impossible limits; unknown names are ignored and answered with 200, and the answer to 64 KB and more may be lost to a reset',
     files: ['tests/http/bombs.test.ts'],
     count: { unit: 'requests', reduced: 200, full: 10_000 },
     bounds: {

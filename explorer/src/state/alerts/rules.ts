@@ -50,7 +50,7 @@ export const parseLevel = (text: string): bigint | undefined => {
 
 /** A percentage with at most 16 decimals as a ratio, like the rates of reports; undefined if it is not one. A “%” after it is optional. */
 export const parsePercent = (text: string): bigint | undefined => {
-  const hundredfold = parseLevel(text.replace(/\s*%\s*$/, ''));
+  const hundredfold = parseLevel(text.trim().replace(/%$/, ''));
   return hundredfold === undefined || hundredfold % 100n !== 0n ? undefined : hundredfold / 100n;
 };
 

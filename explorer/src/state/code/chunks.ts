@@ -51,7 +51,7 @@ export const createChunks = (window: LoadingWindow, waitsMs: readonly number[] =
 const readNewEntry = async ({ fetch, document }: LoadingWindow): Promise<string | undefined> => {
   try {
     const response = await fetch('/', { cache: 'no-cache', headers: { Accept: 'text/html' } });
-    const [, entry] = /<script type="module"[^>]*\ssrc="([^"]+)"/.exec(response.ok ? await response.text() : '') ?? [];
+    const [, entry] = /<script type="module"[^<>]*\ssrc="([^"]+)"/.exec(response.ok ? await response.text() : '') ?? [];
     const own = document.querySelector('script[type=module][src]')?.getAttribute('src');
     return entry === own ? undefined : entry;
   } catch {

@@ -19,7 +19,7 @@ const [marginPixels, linePixels] = [16, 20];
 export const pictureFileName = (name: string, from: number, to: number): string => {
   const timeOf = (seconds: number): string =>
     `${new Date(Math.round(seconds) * 1_000).toISOString().slice(0, 19).replaceAll(':', '')}Z`;
-  const plain = name.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-+|-+$/g, '');
+  const plain = name.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
   return `${plain === '' ? 'chart' : plain}_${timeOf(from)}_${timeOf(to)}.png`;
 };
 

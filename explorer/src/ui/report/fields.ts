@@ -7,6 +7,7 @@ import {
   reportSchemas,
   type SchemaVersion,
   timeResolutionOf,
+  withoutTrailing,
 } from '@sealpost/protocol';
 import { formatPrice } from '../format.ts';
 import { marketStatusOf } from '../market-status.ts';
@@ -136,7 +137,7 @@ const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs
   if (name === 'duration') return { kind: 'words', text: `${value} seconds` };
   if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change planned' };
   if (unit === 'nanoseconds' && typeof value === 'bigint')
-    return time(Number(value / 1_000_000n), (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, ''));
+    return time(Number(value / 1_000_000n), withoutTrailing((value % 1_000_000n).toString().padStart(6, '0'), '0'));
   if (unit === 'stream time') return time(Number(value) * (isMs ? 1 : 1_000));
   return unit === 'seconds' ? time(Number(value) * 1_000) : { kind: 'plain' };
 };

@@ -41,7 +41,7 @@ const toOperand = (argument: Argument): ValueForm => formOf(argument.name(), arg
 /** The first sentence, on one line, without what is in brackets. */
 const summarize = (text: string): string =>
   text
-    .replace(/\s*\([^)]*\)/g, '')
+    .replace(/\s?\([^()]*\)/g, '')
     .split(/[.;:](?:\s|$)/, 1)
     .join('')
     .replace(/\s+/g, ' ')

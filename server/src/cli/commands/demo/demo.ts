@@ -147,7 +147,9 @@ const printLink = async (session: Session, folder: string, json: boolean): Promi
 export const createQuietLog = (write: (line: string) => void): ((line: string) => void) => {
   let isTold = false;
   return (line) => {
-    const isSlowCommit = /"event":"committed".*"slow":true|"event":"suppressed","of":"committed"/.test(line);
+    const isSlowCommit =
+      (line.includes('"event":"committed"') && line.includes('"slow":true')) ||
+      line.includes('"event":"suppressed","of":"committed"');
     if (!isSlowCommit) return write(line);
     if (!isTold) write('warning: slow disk: a commit took more than 1 s. Use --log-level warn to see each one.\n');
     isTold = true;

@@ -3,7 +3,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { ExportStream } from '@sealpost/client/export';
-import type { FeedId } from '@sealpost/protocol';
+import { type FeedId, withoutTrailing } from '@sealpost/protocol';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { lockFolder, lockName } from './lock.ts';
 import {
@@ -181,10 +181,8 @@ const nameFiles = (found: readonly ExportStream[], known: readonly LoggedStream[
   return found.map((stream) => {
     const before = known.find(({ feedId }) => feedId === stream.feedId);
     if (before !== undefined) return before;
-    const plain = stream.name
-      .replace(/[^A-Za-z0-9._-]+/g, '-')
-      .replace(/^[.-]+|[.-]+$/g, '')
-      .slice(0, 100);
+    const allowed = stream.name.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[.-]+/, '');
+    const plain = withoutTrailing(allowed, '.-').slice(0, 100);
     const file = plain === '' || taken.has(plain.toLowerCase()) ? `${plain}-${stream.feedId}`.replace(/^-/, '') : plain;
     taken.add(file.toLowerCase());
     return { ...stream, file };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { withoutTrailing } from '@sealpost/protocol';
 import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/mirror-json.ts';
@@ -33,7 +34,7 @@ export const parseIngestUrl = (raw: string, token: string | undefined): IngestTa
     );
   if (token === undefined)
     throw usageError('--to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.');
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/ingest`;
+  url.pathname = `${withoutTrailing(url.pathname, '/')}/ingest`;
   return { url, token };
 };
 
