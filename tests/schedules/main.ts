@@ -13,6 +13,11 @@ first that violates an invariant, without the actions that it does not need.
 ${plantedBugs.map(({ bug, protocol }, i) => `                ${i} (${protocol}) ${bug}`).join('\n')}
 `;
 
+// Where tests started it, it ends with them.
+const stop = (): void => process.exit(2);
+if (process.connected === false) stop();
+process.once('disconnect', stop);
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { seed: { type: 'string' }, count: { type: 'string' }, bug: { type: 'string' }, help: { type: 'boolean' } },

@@ -1,12 +1,16 @@
 // Searches in processes of their own, of bundled code, two at a time: 3,001 schedules take 19 s in one of them, and took 25 s in the process of the tests.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { addTallies } from '../bars/tally.ts';
 import { buildPrograms, ended, linesOf } from '../faults/programs.ts';
 import type { Outcome } from './schedule.ts';
 import type { Search } from './search.ts';
 
+type WantedOfProcess = Omit<Search, 'variant'>;
+
 export type SearchProcesses = {
-  readonly search: (search: Omit<Search, 'variant'>) => Promise<FoundByProcesses>;
+  readonly search: (wanted: WantedOfProcess) => Promise<FoundByProcesses>;
+  /** One process alone. */
+  readonly start: (wanted: WantedOfProcess) => ChildProcess;
   readonly remove: () => void;
 };
 
@@ -33,28 +37,33 @@ export const splitSeeds = (seed: number, count: number): readonly (readonly [see
 
 export const buildSearchProcesses = async (): Promise<SearchProcesses> => {
   const { fileOf, remove } = await buildPrograms(['tests/schedules/main.ts']);
-  const searchOne = async (protocol: string, seed: number, count: number) => {
-    const search = [protocol, '--seed', `${seed}`, '--count', `${count}`];
-    const child = spawn(process.execPath, [...collectorOptions, fileOf('main'), ...search], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+  const start = ({ protocol, seed, count }: WantedOfProcess): ChildProcess =>
+    spawn(
+      process.execPath,
+      [...collectorOptions, fileOf('main'), protocol, '--seed', `${seed}`, '--count', `${count}`],
+      { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }, // it ends with the channel
+    );
+  const searchOne = async (wanted: WantedOfProcess) => {
+    const child = start(wanted);
     const lines: string[] = [];
     for await (const line of linesOf(child)) lines.push(line);
     const { code } = await ended(child);
     if (code !== 0 && code !== 1)
-      throw new Error(`The search from seed ${seed} on ended with ${code}. See its output.`);
+      throw new Error(`The search from seed ${wanted.seed} on ended with ${code}. See its output.`);
     const { schedules, ...outcome } = JSON.parse(lines.pop() ?? '') as Record<string, number>; // printed by main.ts
     return { ran: schedules ?? 0, outcome, failure: code === 0 ? undefined : lines.join('\n') };
   };
   return {
     search: async ({ protocol, seed, count }) => {
-      const found = await Promise.all(splitSeeds(seed, count).map((part) => searchOne(protocol, ...part)));
+      const parts = splitSeeds(seed, count);
+      const found = await Promise.all(parts.map(([from, size]) => searchOne({ protocol, seed: from, count: size })));
       return {
         ran: found.reduce((sum, { ran }) => sum + ran, 0),
         outcome: addTallies(found.map(({ outcome }) => outcome)),
         failure: found.find(({ failure }) => failure !== undefined)?.failure,
       };
     },
+    start,
     remove,
   };
 };

@@ -1,6 +1,7 @@
 // The protocols by which nodes on one PostgreSQL agree, under seeded schedules: the product's own code on a simulated database, network and clock.
 import { afterAll, expect, test } from 'vitest';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { ended } from '../faults/programs.ts';
 import { plantedBugs } from './planted.ts';
 import { buildSearchProcesses, splitSeeds } from './processes.ts';
 import { describeFailure, type ProtocolName, searchSchedules, showSchedule } from './search.ts';
@@ -56,6 +57,12 @@ test('schedules: a schedule is the same each time', async () => {
   const [first, again] = [await showSchedule('append', {}, 12), await showSchedule('append', {}, 12)];
   expect(again.steps).toEqual(first.steps);
   expect(again.outcome).toEqual(first.outcome);
+});
+
+test('schedules: a process that searches ends with the one that started it', async () => {
+  const child = processes.start({ protocol: 'append', seed: 1, count: 1_000_000 });
+  child.disconnect();
+  expect(await ended(child)).toEqual({ code: 2, signal: null });
 });
 
 test('schedules: processes divide all seeds among them', () => {
