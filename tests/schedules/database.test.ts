@@ -6,8 +6,10 @@ import { numbersOf } from '../../server/src/store/postgres/rows.ts';
 import { migratePostgres, tablesOf } from '../../server/src/store/postgres/schema.ts';
 import { startPostgres } from '../support/running-postgres.ts';
 import type { AppendVariant } from './append.ts';
-import type { TraceEntry } from './database/server.ts';
+import { createServer, type TraceEntry } from './database/server.ts';
+import { startTables } from './database/start.ts';
 import type { Row } from './database/tables.ts';
+import { createExecutor } from './executor.ts';
 import { appendingWithoutLock } from './planted.ts';
 import { firstSecond } from './sample-reports.ts';
 import { type ProtocolName, showSchedule } from './search.ts';
@@ -245,4 +247,40 @@ test.each([
   let waited = 0;
   for (const seed of crowds) waited += await replay(await traceOf('append', seed, { variant, when: crowded }));
   expect(waited).toBeGreaterThan(8);
+});
+
+/** What a simulated server does with statements, one after the other, of sessions by their numbers. */
+const traceOfStatements = (statements: readonly (readonly [session: number, text: string, ...unknown[]])[]) => {
+  const trace: TraceEntry[] = [];
+  const server = createServer({
+    executor: createExecutor(),
+    committed: startTables(true),
+    isSynchronous: false,
+    logged: () => {},
+    shown: () => {},
+    trace: (entry) => trace.push(entry),
+  });
+  const options = { statementMs: 1_000, isFleeting: false, reply: () => {} };
+  const sessions = [server.open(options), server.open(options)];
+  for (const [session, text, ...parameters] of statements) sessions[session]?.receive(text, parameters);
+  return trace;
+};
+
+test('simulated database: a transaction that failed has no locks, as in PostgreSQL', async () => {
+  const begin = 'begin isolation level read committed';
+  const confirm = `UPDATE ${t.counters} SET value = value + 1 WHERE name = 'confirmed'`;
+  const insertExisting = [
+    `INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`,
+    createPartitionLookup(t, dayMs)(firstSecond * 1_000).startMs,
+  ] as const;
+  const trace = traceOfStatements([
+    [0, begin],
+    [1, begin],
+    [0, confirm],
+    [1, confirm],
+    [0, ...insertExisting],
+    [0, 'rollback'],
+    [1, 'commit'],
+  ]);
+  expect(await replay(trace)).toBe(1);
 });
