@@ -13,5 +13,11 @@ const signing = 'protocol/src/request-signing.ts';
 
 export const equivalents: readonly Equivalent[] = [
   { path: signing, from: 'skewMs < 0', to: 'skewMs <= 0', because: 'A difference of 0 has passed before.' },
+  {
+    path: authenticate,
+    from: 'caller === undefined',
+    to: 'false',
+    because: 'It has no secret ID then. The compiler asks.',
+  },
   { path: authenticate, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
 ];

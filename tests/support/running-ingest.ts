@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type FeedId, parseStream, type SignerSets, type Stream } from '@sealpost/protocol';
+import type { SignerSets, Stream } from '@sealpost/protocol';
 import { createIngest, type Ingest, type IngestEvent, type IngestRules } from '../../server/src/ingest/ingest.ts';
 import { createIngestHandler, type IngestHandlerParts } from '../../server/src/ingest/sources/listener.ts';
 import { openVerifier } from '../../server/src/ingest/verifier.ts';
@@ -10,6 +10,8 @@ import { type OpsListener, openOpsListener } from '../../server/src/ops/ops.ts';
 import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { RegisteredSignerSet, Store } from '../../server/src/store/store.ts';
+
+export { testStream } from './sample-streams.ts';
 
 export type RunningIngest = {
   readonly folder: string;
@@ -22,26 +24,6 @@ export type RunningIngest = {
 };
 
 export const act = { atMs: 1_763_200_000_000, actor: 'test', action: 'set up', detail: {} };
-
-/** A catalog entry for a test stream. */
-export const testStream = (feedId: FeedId, changes: Partial<Stream> = {}): Stream => ({
-  ...parseStream({
-    feedId,
-    name: `TEST${feedId.slice(-4)}/USD-Streams-CexPrice`,
-    assetName: 'Test',
-    baseAsset: 'TEST',
-    quoteAsset: 'USD',
-    assetClass: 'Crypto',
-    feedType: 'Crypto',
-    attributeType: 'CexPrice',
-    marketHours: '24/7',
-    serviceLevel: 'standard',
-    networkType: 'testnet',
-    status: 'live',
-    createdAt: '2025-01-01T00:00:00Z',
-  }),
-  ...changes,
-});
 
 /** Registers signer sets in a store. */
 export const registerSigners = async (

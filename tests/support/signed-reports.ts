@@ -1,7 +1,9 @@
 // Really signed reports for tests, with any window: the simulator's oracles sign what a test asks for.
-import { encodeReportBody, type FeedId, parseFeedId, type SignerSets } from '@sealpost/protocol';
+import { encodeReportBody, type FeedId, type SignerSets } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import type { StoredReport } from '../../server/src/store/store.ts';
+
+export { millisecondStream, secondStream } from './sample-streams.ts';
 
 export type SignedReports = {
   readonly signerSets: SignerSets;
@@ -14,12 +16,6 @@ export type SignedReports = {
     round?: number,
   ) => StoredReport;
 };
-
-/** The nth test stream, with timestamps in seconds. */
-export const secondStream = (n: number): FeedId => parseFeedId(`0x0003${n.toString(16).padStart(60, '0')}`);
-
-/** The nth test stream, with timestamps in milliseconds. */
-export const millisecondStream = (n: number): FeedId => parseFeedId(`0x1003${n.toString(16).padStart(60, '0')}`);
 
 export const createSignedReports = async (seed = 'tests'): Promise<SignedReports> => {
   const { signerSet, sign } = await createNetwork({ seed });

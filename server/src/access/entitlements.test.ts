@@ -1,7 +1,6 @@
 import { ApiError, parseQuery } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { testStream } from '../../../tests/support/running-ingest.ts';
-import { secondStream } from '../../../tests/support/signed-reports.ts';
+import { secondStream, testStream } from '../../../tests/support/sample-streams.ts';
 import {
   changeEntitlements,
   parseAccountName,
