@@ -25,7 +25,13 @@ test('query: names of object internals are names like any other', () => {
 
 test('query: a broken percent-encoding is rejected anywhere', () => {
   for (const raw of ['a=%', 'a=%zz', 'a=%E2%82', '%ff=1', 'unknown=%C3%28']) {
-    expect(() => parseQuery('feeds', raw)).toThrow(expect.objectContaining({ code: 'malformed_target' }));
+    expect(() => parseQuery('feeds', raw)).toThrow(
+      expect.objectContaining({
+        code: 'malformed_target',
+        message: 'The query has a percent-encoding that is not UTF-8.',
+        cause: expect.any(URIError),
+      }),
+    );
   }
 });
 
@@ -69,9 +75,45 @@ test('query: a missing argument is an error with its name and description', () =
 
 test('query: a repeated argument is rejected, even with equal values; a repeated unknown one is ignored', () => {
   expect(() => parseQuery('reportLatest', `feedID=${feedId}&feedID=${feedId}`)).toThrow(
-    expect.objectContaining({ code: 'repeated_argument', details: { argument: 'feedID' } }),
+    expect.objectContaining({
+      code: 'repeated_argument',
+      message: 'feedID is given 2 times, expected once.',
+      details: { argument: 'feedID' },
+    }),
   );
   expect(parseQuery('reportLatest', `feedID=${feedId}&x=1&x=2`)).toEqual({ feedId });
+});
+
+test('query: one of two arguments that replace each other is given, not both', () => {
+  expect(() => parseQuery('reportLatestMany', `feedID=${feedId}&feedIDs=${other}`)).toThrow(
+    expect.objectContaining({
+      code: 'malformed_argument',
+      message: 'feedID and feedIDs are both given. Send one of them.',
+      details: { argument: 'feedID', expected: 'either feedID or feedIDs' },
+    }),
+  );
+  expect(parseQuery('reportLatestMany', `feedIDs=${other}`)).toEqual({ feedIds: [other], missing: false });
+});
+
+test('query: a resolution is one of the table, in its own spelling', () => {
+  const raw = `feedID=${feedId}&from=1&to=2&resolution=`;
+  expect(parseQuery('reportCandles', `${raw}300`).resolution).toBe(300);
+  for (const value of ['', '0', '61', '060', '60.0'])
+    expect(() => parseQuery('reportCandles', `${raw}${value}`)).toThrow(
+      `resolution is "${value}", expected 1 or 60 or 300 or 900 or 3600 or 14400 or 86400.`,
+    );
+});
+
+test('query: filters of discovery are names, days and true or false; a page has 1 to 1000 reports', () => {
+  expect(parseQuery('discovery', 'asset_class=Crypto,FOREX&hidden=true')).toMatchObject({
+    asset_class: ['crypto', 'forex'],
+    hidden: true,
+  });
+  expect(() => parseQuery('discovery', 'hidden=1')).toThrow('hidden is "1"');
+  for (const limit of ['0', '1001'])
+    expect(() => parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7&limit=${limit}`)).toThrow(
+      `limit is "${limit}", expected a whole number from 1 to 1000.`,
+    );
 });
 
 test('query: argument names are case-sensitive', () => {

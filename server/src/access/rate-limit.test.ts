@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRateLimiter } from './rate-limit.ts';
+import { bucketsMax, createRateLimiter } from './rate-limit.ts';
 
 test('rate limit: a full bucket is spent at once, then refills continuously', () => {
   const { take } = createRateLimiter(10);
@@ -39,16 +39,28 @@ test('rate limit: a request that costs more than a bucket waits for a full one, 
 });
 
 test('rate limit: keys are independent, and 0 means no limit', () => {
-  const { take } = createRateLimiter(10);
+  const { take, state, lacking } = createRateLimiter(10);
   expect(take('a', 1, 0).allowed).toBe(true);
   expect(take('a', 1, 0).allowed).toBe(false);
   expect(take('b', 1, 0).allowed).toBe(true);
-  for (let i = 0; i < 1_000; i++) expect(take('c', 0, 0).allowed).toBe(true);
+  const unlimited = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0, retryAfterSeconds: 1 };
+  for (let i = 0; i < 1_000; i++) expect(take('c', 0, 0)).toEqual(unlimited);
+  expect(state('c', 0, 0)).toEqual(unlimited);
+  expect(lacking(0)).toEqual([
+    ['a', 1, 1],
+    ['b', 1, 1],
+  ]);
 });
 
 test('rate limit: a slow limit says how long to wait', () => {
   const { take } = createRateLimiter(10);
-  expect(take('a', 0.1, 0).allowed).toBe(false);
+  expect(take('a', 0.1, 0)).toEqual({
+    allowed: false,
+    limit: 0.1,
+    remaining: 0,
+    resetSeconds: 0,
+    retryAfterSeconds: 9,
+  });
   const slow = createRateLimiter(10);
   expect(slow.take('a', 1, 0).allowed).toBe(true);
   expect(slow.take('a', 1, 200).retryAfterSeconds).toBe(1);
@@ -61,6 +73,49 @@ test('rate limit: the table is bounded and drops the least recently used key', (
   spend('a', 1, 10, 1_000);
   spend('c', 1, 10, 1_000);
   expect(['a', 'b', 'c'].map((key) => state(key, 1, 1_000).allowed)).toEqual([false, true, false]);
+});
+
+test('rate limit: within a second a key keeps its place in that order', () => {
+  const { spend, state } = createRateLimiter(2);
+  spend('a', 1, 10, 0);
+  spend('b', 1, 10, 0);
+  spend('a', 1, 10, 999);
+  spend('c', 1, 10, 999);
+  expect(['a', 'b', 'c'].map((key) => state(key, 1, 999).allowed)).toEqual([true, false, false]);
+});
+
+test('rate limit: a process keeps the buckets of 100,000 accounts and 50,000 addresses', () => {
+  expect(bucketsMax).toEqual({ accounts: 100_000, addresses: 50_000 });
+});
+
+test('rate limit: the state takes nothing, and says the same as an answer', () => {
+  const { take, state } = createRateLimiter(10);
+  const full = { allowed: true, limit: 2, remaining: 2, resetSeconds: 0, retryAfterSeconds: 1 };
+  expect([state('a', 2, 0), state('a', 2, 0)]).toEqual([full, full]);
+  take('a', 2, 0);
+  expect(state('a', 2, 0)).toEqual({ ...full, remaining: 1, resetSeconds: 1 });
+  take('a', 2, 0);
+  expect(state('a', 2, 0)).toEqual({ ...full, allowed: false, remaining: 0, resetSeconds: 1 });
+  expect(state('a', 2, 499).allowed).toBe(false);
+  expect(state('a', 2, 500)).toMatchObject({ allowed: true, remaining: 1 });
+});
+
+test('rate limit: a limit that is changed applies from then on', () => {
+  const { take, state, lacking } = createRateLimiter(10);
+  for (let i = 0; i < 10; i++) take('a', 10, 0);
+  expect(state('a', 100, 50)).toMatchObject({ limit: 100, remaining: 5 });
+  expect(lacking(50)).toEqual([['a', 100, 95]]);
+  expect(state('a', 2, 50)).toMatchObject({ limit: 2, remaining: 2 });
+});
+
+test('rate limit: rounding errors of refills cost no request', () => {
+  const { take, state } = createRateLimiter(10);
+  for (let i = 0; i < 10; i++) take('a', 10, 0);
+  for (let ms = 0; ms < 100; ms += 0.7) state('a', 10, ms);
+  expect(state('a', 10, 100)).toMatchObject({ allowed: true, remaining: 1, resetSeconds: 1 });
+  expect(take('a', 10, 100)).toMatchObject({ allowed: true, remaining: 0, resetSeconds: 1 });
+  expect(take('b', 1 - 1e-9, 0).allowed).toBe(true);
+  expect(state('c', 1 - 1e-9, 0).allowed).toBe(true);
 });
 
 test('rate limit: tokens spent elsewhere count, and their debt is repaid before more are granted', () => {

@@ -100,6 +100,6 @@ const decide = (allowed: boolean, tokens: number, perSecond: number, needed: num
   allowed,
   limit: perSecond,
   remaining: Math.max(0, Math.floor(tokens + 1e-9)),
-  resetSeconds: Math.ceil((perSecond - tokens) / perSecond - 1e-9),
+  resetSeconds: Math.max(0, Math.ceil((perSecond - tokens) / perSecond - 1e-9)),
   retryAfterSeconds: Math.max(1, Math.ceil((needed - tokens) / perSecond - 1e-9)),
 });
