@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { createLimitExchange, createSharedLimiter, type SharedLimiter } from './limit-exchange.ts';
+import {
+  createLimitExchange,
+  createSharedLimiter,
+  createSharedLimiters,
+  type SharedLimiter,
+} from './limit-exchange.ts';
 
 const exchangeEveryMs = 50;
 const passOnMs = 10;
@@ -103,4 +108,44 @@ test('limit exchange: unlimited keys are not exchanged, and no process gets its 
   expect(exchange.collect(0)).toEqual([]);
   expect(exchange.collect(1)).toEqual([['key', 10, 2]]);
   expect(exchange.collect(1)).toEqual([]);
+});
+
+test('limit exchange: what was granted is counted by key, with its cost and the newest limit, up to a number of keys', () => {
+  const { take, drain } = createSharedLimiter(2);
+  take('a', 10, 0, 3);
+  take('a', 20, 0);
+  take('b', 1, 0);
+  take('b', 1, 0); // rejected
+  take('c', 10, 0);
+  expect(drain()).toEqual([
+    ['a', 20, 4],
+    ['b', 1, 1],
+  ]);
+  expect(drain()).toEqual([]);
+});
+
+test('limit exchange: accounts and addresses are exchanged apart', () => {
+  const { limiters, drain, receive } = createSharedLimiters();
+  limiters.accounts.take('a', 10, 0);
+  limiters.addresses.take('b', 10, 0);
+  expect(drain()).toEqual({ accounts: [['a', 10, 1]], addresses: [['b', 10, 1]] });
+  receive({ accounts: [['c', 1, 2]], addresses: [['d', 1, 2]] });
+  const allowed = (table: 'accounts' | 'addresses'): readonly boolean[] =>
+    ['c', 'd'].map((key) => limiters[table].state(key, 1, performance.now()).allowed);
+  expect([allowed('accounts'), allowed('addresses')]).toEqual([
+    [false, true],
+    [true, false],
+  ]);
+  expect(drain()).toEqual({ accounts: [], addresses: [] });
+});
+
+test('limit exchange: who has left, or never joined, is told nothing', () => {
+  const exchange = createLimitExchange(10);
+  expect(exchange.join(1, 0)).toEqual([]);
+  exchange.join(2, 0);
+  exchange.tell(1, [['a', 10, 4]], 0);
+  exchange.leave(2);
+  expect([exchange.collect(2), exchange.collect(3)]).toEqual([[], []]);
+  expect(exchange.join(2, 100)).toEqual([['a', 10, 3]]);
+  expect(exchange.collect(2)).toEqual([]);
 });

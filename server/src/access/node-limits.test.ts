@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { NodeExchange } from '../store/nodes.ts';
-import { createSharedLimiter } from './limit-exchange.ts';
+import { createSharedLimiter, type SpentByTable } from './limit-exchange.ts';
 import { createLimitSharing, exchangeEveryMs } from './node-limits.ts';
+import type { SpentTokens } from './rate-limit.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -137,4 +138,110 @@ test('node limits: values of another release that this one does not understand a
   await vi.advanceTimersByTimeAsync(exchangeEveryMs);
   await stop();
   expect(heard).toEqual([{ accounts: [['a', 10, 1]], addresses: [] }]);
+});
+
+/** What a node publishes of these counts, and what it takes of what others published. */
+const exchangeOnce = async (spent: SpentByTable, told: unknown = { accounts: [], addresses: [] }) => {
+  const sent: unknown[] = [];
+  const received: SpentByTable[] = [];
+  const nodes: NodeExchange = {
+    exchange: async (news) => {
+      sent.push(news && JSON.parse(Buffer.from(news).toString()));
+      return [Buffer.from(JSON.stringify(told))];
+    },
+  };
+  const stop = createLimitSharing(nodes, (message) => sent.push(message))({
+    collect: () => spent,
+    receive: (one) => received.push(one),
+  });
+  await vi.advanceTimersByTimeAsync(exchangeEveryMs);
+  await stop();
+  return { sent, received };
+};
+
+test('node limits: either table alone is published, each up to 10,000 buckets', async () => {
+  const rows = Array.from({ length: 10_001 }, (_, i): SpentTokens => [`k${i}`, 10, 1]);
+  const [one] = rows;
+  expect((await exchangeOnce({ accounts: [], addresses: rows.slice(0, 1) })).sent).toEqual([
+    { accounts: [], addresses: [one] },
+  ]);
+  const { sent } = await exchangeOnce({ accounts: rows, addresses: rows });
+  expect(sent).toEqual([{ accounts: rows.slice(0, 10_000), addresses: rows.slice(0, 10_000) }]);
+});
+
+test('node limits: amounts above zero and up to a billion count, in both tables', async () => {
+  const good = [
+    ['a', 1e9, 1],
+    ['b', 0.1, 1e9],
+  ];
+  const bad = [
+    ['c', 0, 1],
+    ['d', 1, 0],
+    ['e', 1e9 + 1, 1],
+    ['f', 1, 1e9 + 1],
+    ['g', 1],
+    ['h', 1, '1'],
+    { 0: 'i', 1: 1, 2: 1 },
+  ];
+  const { received } = await exchangeOnce(
+    { accounts: [], addresses: [] },
+    { accounts: [...bad, ...good], addresses: [...good, ...bad] },
+  );
+  expect(received).toEqual([{ accounts: good, addresses: good }]);
+});
+
+test('node limits: the message says what follows, and a stop waits for the exchange under way', async () => {
+  const troubles: string[] = [];
+  let [fail, exchanges] = [(): void => {}, 0];
+  const nodes: NodeExchange = {
+    exchange: () => {
+      exchanges += 1;
+      return new Promise((_, reject) => {
+        fail = () => reject(new Error('away'));
+      });
+    },
+  };
+  const stop = createLimitSharing(nodes, (message) => troubles.push(message))({
+    collect: () => ({ accounts: [], addresses: [] }),
+    receive: () => {},
+  });
+  await vi.advanceTimersByTimeAsync(3 * exchangeEveryMs);
+  expect([exchanges, exchangeEveryMs]).toEqual([1, 200]);
+  let isStopped = false;
+  const stopped = stop().then(() => {
+    isStopped = true;
+  });
+  await vi.advanceTimersByTimeAsync(3 * exchangeEveryMs);
+  expect([isStopped, exchanges]).toEqual([false, 1]);
+  fail();
+  await stopped;
+  expect(troubles).toEqual(['Rate limits could not be exchanged with other nodes. Each node applies the whole limit.']);
+});
+
+test.each([
+  [1_000, [['a', 10, 1]]],
+  [1_200, undefined],
+])('node limits: what was granted in the %i ms since the last exchange is published as %j', async (ms, expected) => {
+  const sent: unknown[] = [];
+  let release = (): void => {};
+  const nodes: NodeExchange = {
+    exchange: async (news) => {
+      sent.push(news && JSON.parse(Buffer.from(news).toString()).accounts);
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      return [];
+    },
+  };
+  const stop = createLimitSharing(nodes, () => {})({
+    collect: () => ({ accounts: [['a', 10, 1]], addresses: [] }),
+    receive: () => {},
+  });
+  await vi.advanceTimersByTimeAsync(exchangeEveryMs);
+  await vi.advanceTimersByTimeAsync(ms - 50);
+  release();
+  await vi.advanceTimersByTimeAsync(50);
+  release();
+  await stop();
+  expect(sent).toEqual([[['a', 10, 1]], expected]);
 });

@@ -1,7 +1,20 @@
+import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { CorruptRecordError } from '../store.ts';
-import { type BlockReport, encodeBlock, openBlock } from './report-block.ts';
+import {
+  type BlockReport,
+  blockIndexBytes,
+  blockReports,
+  claimedContents,
+  copyBlockIndex,
+  encodeBlock,
+  encodeFittingBlock,
+  fittedReports,
+  openBlock,
+  reportByteRange,
+  reportChecksum,
+} from './report-block.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;
@@ -56,4 +69,109 @@ const readOrCorrupt = (bytes: Buffer, i: number): Uint8Array | undefined => {
 test('block: cut anywhere, its last report is never read', () => {
   for (let length = 0; length < block.length; length++)
     expect(readOrCorrupt(block.subarray(0, length), 63)).toBeUndefined();
+});
+
+test('block: the checksum of a report is the CRC seeded with its key, as stored by every release', () => {
+  const [from, to] = [1_763_200_000_000, 1_763_200_001_000];
+  const sum = (stream: number, validFromMs: number, observationsMs: number, text: string): number =>
+    reportChecksum(stream, { validFromMs, observationsMs }, Buffer.from(text));
+  expect(sum(0, 0, 0, 'abc')).toBe(crc32('abc'));
+  expect([sum(7, from, to, 'abc'), sum(70_000, 2 ** 48 - 2, 2 ** 48 - 1, '')]).toEqual([1_348_922_588, 65_034_782]);
+  const others = [sum(8, from, to, 'abc'), sum(7, from + 2 ** 32, to, 'abc'), sum(7, from, to + 2 ** 32, 'abc')];
+  expect(new Set([sum(7, from, to, 'abc'), ...others]).size).toBe(4);
+});
+
+/** Two reports of one word each. */
+const [validFromMs, observationsMs] = [0x0102_0304_0506, 0x0708_090a_0b0c];
+const small = ['aa', 'bb'].map((byte, i) => ({
+  validFromMs: validFromMs + i,
+  observationsMs: observationsMs + i,
+  fullReport: Buffer.from(`${'00'.repeat(31)}${byte}`, 'hex'),
+}));
+
+test('block: its bytes are checksum, count, an entry for each report, and the packed reports', () => {
+  const encoded = encodeBlock(7, small);
+  const entry = (i: number): string => {
+    const { fullReport, ...window } = small[i] as BlockReport; // there are two
+    const sum = reportChecksum(7, window, fullReport).toString(16).padStart(8, '0');
+    return `01020304050${6 + i}0708090a0b0${['c', 'd'][i]}${sum}0004`;
+  };
+  const rest = `0002${entry(0)}${entry(1)}`;
+  const sum = crc32(Buffer.from(rest, 'hex'), 7).toString(16).padStart(8, '0');
+  expect(encoded.toString('hex')).toBe(`${sum}${rest}010001aa010001bb`);
+  const opened = openBlock(7, encoded);
+  expect([opened.window(0), opened.window(1)]).toEqual(small.map(({ fullReport: _, ...window }) => window));
+  expect([opened.fullReportBytes(1), opened.reportBytes()]).toEqual([32, 64]);
+});
+
+test('block: times of 48 bits come back', () => {
+  const late = { validFromMs: 2 ** 48 - 2, observationsMs: 2 ** 48 - 1, fullReport: Buffer.alloc(32, 1) };
+  expect(openBlock(7, encodeBlock(7, [late])).report(0)).toEqual(late);
+});
+
+test('block: its index and the place of each report are known without reading reports', () => {
+  const encoded = encodeBlock(7, small);
+  expect([blockIndexBytes(encoded), blockIndexBytes(encoded.subarray(0, 5))]).toEqual([42, 0]);
+  expect([reportByteRange(encoded, 0), reportByteRange(encoded, 1)]).toEqual([
+    [42, 46],
+    [46, 50],
+  ]);
+  const index = copyBlockIndex(encoded);
+  encoded.fill(0);
+  expect([index.count, index.window(1)]).toEqual([
+    2,
+    { validFromMs: validFromMs + 1, observationsMs: observationsMs + 1 },
+  ]);
+  expect(index.firstAtOrAfter(observationsMs + 1)).toBe(1);
+});
+
+test('block: the error names the stream, and the report by its time', () => {
+  const encoded = encodeBlock(7, small);
+  for (const bytes of [encoded.subarray(0, 5), encoded.subarray(0, 41), Buffer.alloc(6)])
+    expect(() => openBlock(7, bytes)).toThrow(
+      new CorruptRecordError('the index of a block of stream 7 does not match its checksum'),
+    );
+  encoded[49] = 0xbc;
+  expect(() => openBlock(7, encoded).report(1)).toThrow(
+    new CorruptRecordError(`the report of stream 7 observed at ${observationsMs + 1} ms does not match its checksum`),
+  );
+});
+
+test('block: what one with a damaged index claims to hold counts only if its lengths add up', () => {
+  const encoded = encodeBlock(7, small);
+  encoded[0] = 0;
+  const nothing = { reports: 0, reportBytes: 0 };
+  expect(claimedContents(encoded)).toEqual({ reports: 2, reportBytes: 64 });
+  for (const bytes of [
+    encoded.subarray(0, 49),
+    Buffer.concat([encoded, Buffer.alloc(1)]),
+    encoded.subarray(0, 41),
+    encoded.subarray(0, 5),
+    Buffer.alloc(6),
+  ])
+    expect(claimedContents(bytes)).toEqual(nothing);
+});
+
+/** Reports that take 4 bytes each when packed, so 22 with their entries. */
+const alike = (count: number): BlockReport[] =>
+  Array.from({ length: count }, (_, i) => ({
+    validFromMs: i,
+    observationsMs: i,
+    fullReport: Buffer.from((i + 1).toString(16).padStart(64, '0'), 'hex'),
+  }));
+
+test.each([
+  ['the most if each byte counts: the head is shared', 200, (bytes: number) => bytes, 96],
+  ['no more than there are', 70, (bytes: number) => bytes, 70],
+  ['the most that fit into one page', 200, (bytes: number) => Math.ceil(bytes / 1_800) * 1_800, 81],
+  ['the fewest if more take more each', 200, (bytes: number) => bytes ** 2, 48],
+])('block: of the lengths that fit best: %s', (_, count, diskBytes, expected) => {
+  const given = alike(count);
+  const fitted = encodeFittingBlock(7, given, diskBytes);
+  expect(fitted.count).toBe(expected);
+  expect(fitted.bytes).toEqual(encodeBlock(7, given.slice(0, expected)));
+});
+
+test('block: a run has 64 reports, or 48 to 96 where its length is fitted', () => {
+  expect([blockReports, fittedReports]).toEqual([64, { min: 48, max: 96 }]);
 });
