@@ -11,7 +11,7 @@ import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { RegisteredSignerSet, Store } from '../../server/src/store/store.ts';
 
-export { testStream } from './sample-streams.ts';
+export { testStream } from './samples.ts';
 
 export type RunningIngest = {
   readonly folder: string;

@@ -3,7 +3,7 @@ import { encodeReportBody, type FeedId, type SignerSets } from '@sealpost/protoc
 import { createNetwork } from '@sealpost/simulator';
 import type { StoredReport } from '../../server/src/store/store.ts';
 
-export { millisecondStream, secondStream } from './sample-streams.ts';
+export { millisecondStream, secondStream } from './samples.ts';
 
 export type SignedReports = {
   readonly signerSets: SignerSets;

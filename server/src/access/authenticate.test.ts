@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, authHeaders, signatureOf, signRequest, statusOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { secondStream, testStream } from '../../../tests/support/sample-streams.ts';
+import { secondStream, testStream } from '../../../tests/support/samples.ts';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import { addSecret, revokeSecret, switchAccount } from './account-changes.ts';

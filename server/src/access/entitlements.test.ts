@@ -1,6 +1,6 @@
 import { ApiError, parseQuery } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { secondStream, testStream } from '../../../tests/support/sample-streams.ts';
+import { secondStream, testStream } from '../../../tests/support/samples.ts';
 import {
   changeEntitlements,
   parseAccountName,

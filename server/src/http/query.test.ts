@@ -1,6 +1,6 @@
 import type { ApiError } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { secondStream } from '../../../tests/support/sample-streams.ts';
+import { secondStream } from '../../../tests/support/samples.ts';
 import { authorise, createQueryReader } from './query.ts';
 
 const [readable, first, second] = [secondStream(1), secondStream(2), secondStream(3)];

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { sampleRequest as request } from '../../../tests/support/sample-request.ts';
+import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { logLevels } from '../config/values.ts';
 import { type LogOptions, openLog } from './log.ts';
 import type { Observation } from './observe.ts';

@@ -1,6 +1,6 @@
 import { errorTable, type Route, type RouteName, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { sampleRequest as request } from '../../../tests/support/sample-request.ts';
+import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
 import { rejections } from '../ingest/rejections.ts';
 import { createMetrics, type MetricValues, type Readings, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
