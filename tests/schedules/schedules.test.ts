@@ -39,6 +39,7 @@ test.each(shares)(
 /** Schedules that once violated an invariant. */
 const kept: readonly (readonly [string, ProtocolName, number])[] = [
   ['a lost batch gets its position back, with another batch before it', 'append', 10_903],
+  ['a database restarts while a session waits in a transaction', 'append', 1_021_971],
   ['a database that is behind answers a follower, of what its node knows already', 'append', 101_661],
 ];
 test.each(kept)('schedules: %s', async (_, protocol, seed) => {

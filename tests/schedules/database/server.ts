@@ -100,8 +100,11 @@ export const createServer = (options: ServerOptions): Server => {
   let [sessions, commits, replicatedTo] = [0, 0, 0];
   const later = (ms: number, act: () => void): Event => executor.after(ms, act, { isQuiet: true });
 
+  const stopTimer = ({ limit }: Backend): void => {
+    if (limit !== undefined) limit.cancelled = true;
+  };
   const reply = (backend: Backend, answer: Reply): void => {
-    if (backend.limit !== undefined) backend.limit.cancelled = true;
+    stopTimer(backend);
     trace?.({ kind: 'ended', session: backend.session.id, reply: answer });
     if (!backend.isClosing) backend.options.reply(answer);
   };
@@ -189,7 +192,7 @@ export const createServer = (options: ServerOptions): Server => {
           return;
         }
         const granted = (): void => {
-          if (backend.limit !== undefined) backend.limit.cancelled = true;
+          stopTimer(backend);
           advance(backend, transaction, implicit);
           proceed(backend);
         };
@@ -210,6 +213,7 @@ export const createServer = (options: ServerOptions): Server => {
     if (transaction !== undefined) locks.release(transaction);
   };
   const start = (backend: Backend, text: string, parameters: Parameters): void => {
+    stopTimer(backend); // it is idle no longer
     trace?.({ kind: 'began', session: backend.session.id, text, parameters, nowMs: executor.nowMs() });
     const done = (): void => reply(backend, { kind: 'rows', rows: [] });
     const { transaction } = backend;
@@ -257,7 +261,7 @@ export const createServer = (options: ServerOptions): Server => {
   };
   /** `idle_in_transaction_session_timeout`: a client that is gone without a word holds its locks no longer. */
   const watchIdle = (backend: Backend, transaction: Transaction): void => {
-    if (backend.limit !== undefined) backend.limit.cancelled = true;
+    stopTimer(backend);
     backend.limit = later(backend.options.statementMs + 1_000, () => {
       if (backend.transaction !== transaction) return;
       backend.options.reply({ kind: 'closed' });
@@ -307,9 +311,12 @@ export const createServer = (options: ServerOptions): Server => {
     },
     crash: () => {
       isUp = false;
-      for (const { options: client, limit } of backends) {
-        if (limit !== undefined) limit.cancelled = true;
-        client.reply({ kind: 'closed' });
+      for (const backend of backends) {
+        stopTimer(backend);
+        // What its timers find later is over: they would release locks that others have by then.
+        backend.transaction = undefined;
+        backend.running = undefined;
+        backend.options.reply({ kind: 'closed' });
       }
       backends = new Set();
       locks = createLocks();
