@@ -234,7 +234,8 @@ const run = async (
       alter: variant.alter ?? ((driver) => driver),
       opened: () => {
         note(`node ${node} is open`);
-        if (!isStrict()) watches[node]?.forget(); // a new process knows nothing of what was lost
+        // A new process knows nothing of what was lost, or of what the old primary that it finds does not have.
+        if (!isStrict() || cluster.hadTwoPrimaries()) watches[node]?.forget();
       },
       received: (from, next) => received(node, from, next),
     });

@@ -40,6 +40,7 @@ test.each(shares)(
 const kept: readonly (readonly [string, ProtocolName, number])[] = [
   ['a lost batch gets its position back, with another batch before it', 'append', 10_903],
   ['a database restarts while a session waits in a transaction', 'append', 1_021_971],
+  ['a node starts again on the old primary, which still answers', 'append', 4_149_707_558],
   ['a database that is behind answers a follower, of what its node knows already', 'append', 101_661],
 ];
 test.each(kept)('schedules: %s', async (_, protocol, seed) => {
