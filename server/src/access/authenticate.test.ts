@@ -95,6 +95,12 @@ test('authenticate: a signed request has its caller; the case of the user ID doe
   expect(authenticate('GET', target, { ...others, signature: signature?.toUpperCase() }, nowMs)).toBe(caller);
 });
 
+test('authenticate: nobody needs to be told of signed requests', () => {
+  const account = newAccount('one');
+  const { authenticate } = createAuthenticator(createAccess(account).callers.callerOf, 5_000);
+  expect(authenticate('GET', target, sign(account.userId, 'one'), nowMs).userId).toBe(account.userId);
+});
+
 test('authenticate: headers come first, each in turn, then the clock, and only then the user', () => {
   const account = newAccount('one');
   const { authenticate, asked } = createAccess(account);

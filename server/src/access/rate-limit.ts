@@ -64,8 +64,7 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
     buckets.delete(key);
     buckets.set(key, bucket);
     if (buckets.size <= keysMax) return;
-    const [oldest] = buckets.keys();
-    if (oldest !== undefined) buckets.delete(oldest);
+    buckets.delete(buckets.keys().next().value as string); // there is one, since more are there than may be
   };
   return {
     take: (key, perSecond, nowMs, cost = 1) => {
