@@ -106,7 +106,13 @@ const createTally = (nodes: number) => {
 type Tally = ReturnType<typeof createTally>;
 
 /** Reports of one second, sent together. */
-type Sending = { readonly second: number; readonly feedIds: readonly FeedId[]; left: number };
+type Sending = {
+  readonly second: number;
+  readonly feedIds: readonly FeedId[];
+  /** When it was handed over, before it was sent for the first time. */
+  readonly offeredMs: number;
+  left: number;
+};
 
 export type LoadParts = {
   readonly nodes: readonly Server[];
@@ -176,6 +182,9 @@ const createQueues = (nodes: number, inOrder: boolean) => {
 const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
   const { nodes, report, streams, tally, token, inOrder = false } = meter;
   const acknowledged = new Map<FeedId, Map<number, string>>(streams.map((feedId) => [feedId, new Map()]));
+  const times = new Map<FeedId, Map<number, { readonly offeredMs: number; readonly acknowledgedMs: number }>>(
+    streams.map((feedId) => [feedId, new Map()]),
+  );
   const complete: Sending[] = [];
   const counts = { sent: 0, acknowledged: 0, refused: 0 };
   const queues = createQueues(nodes.length, inOrder);
@@ -189,6 +198,7 @@ const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
     }
     counts.acknowledged += 1;
     acknowledged.get(feedId)?.set(sending.second, fullReport);
+    times.get(feedId)?.set(sending.second, { offeredMs: sending.offeredMs, acknowledgedMs: performance.now() });
     floors[node]?.set(feedId, Math.max(floors[node].get(feedId) ?? 0, sending.second));
     tally.good('write', node);
     sending.left -= 1;
@@ -214,9 +224,16 @@ const createSender = (meter: Meter, floors: readonly Map<FeedId, number>[]) => {
     acknowledged,
     complete,
     counts,
+    isStoredBefore: (feedId: FeedId, second: number, other: number): boolean => {
+      const [{ acknowledgedMs } = { acknowledgedMs: Infinity }, { offeredMs } = { offeredMs: Infinity }] = [
+        times.get(feedId)?.get(second),
+        times.get(feedId)?.get(other),
+      ];
+      return acknowledgedMs < offeredMs;
+    },
     /** Makes a report of each stream and hands it to a node's senders. */
     offer: (second: number, feedIds: readonly FeedId[], node: number): void => {
-      const sending = { second, feedIds, left: feedIds.length };
+      const sending = { second, feedIds, offeredMs: performance.now(), left: feedIds.length };
       for (const feedId of feedIds) {
         const one = report(feedId, second, second);
         const fullReport = `0x${Buffer.from(one.fullReport).toString('hex')}` as const;
@@ -330,6 +347,8 @@ const paced = async (perSecond: number, isOver: () => boolean, act: (i: number) 
 export type Load = {
   readonly tally: Pick<Tally, 'answers' | 'slowestMs' | 'beyondBound' | 'failedOnceSettled' | 'settle'>;
   readonly acknowledged: Acknowledged;
+  /** Was the report of a second acknowledged before that of another second was sent for the first time? Then it comes first on a live stream. */
+  readonly isStoredBefore: (feedId: FeedId, second: number, other: number) => boolean;
   readonly counts: () => {
     readonly sent: number;
     readonly acknowledged: number;
@@ -380,6 +399,7 @@ export const startLoad = async (parts: LoadParts): Promise<Load> => {
   return {
     tally: meter.tally,
     acknowledged: sender.acknowledged,
+    isStoredBefore: sender.isStoredBefore,
     counts: () => ({ ...sender.counts, ...reader.counts }),
     stop: async () => {
       over = true;

@@ -2,7 +2,7 @@
 import { createClient } from '@sealpost/client';
 import type { FeedId } from '@sealpost/protocol';
 import { addStreams, countLost } from '../faults/failover.ts';
-import { startLoad } from '../faults/node-load.ts';
+import { type Load, startLoad } from '../faults/node-load.ts';
 import { freePort } from '../support/free-port.ts';
 import { createWorld, fetchSigned, runCommand, type Server, startServer, type World } from '../support/real-program.ts';
 import { startPostgres } from '../support/running-postgres.ts';
@@ -132,15 +132,17 @@ export const runRolling = async (released: string, plan: RollingPlan) => {
     }
     await load.stop();
     const limitShare = plan.nodes > 1 ? await measureLimit(nodes, world, plan.seconds * 2) : 0;
-    const missing = () => countMissing(load.acknowledged, reader.received, from);
+    const missing = () => countMissing(load, reader.received, from);
     for (let i = 0; missing() > 0 && i < 200; i++) await pause(0.05);
     await reader.stop();
     const lost = await Promise.all(nodes.map((node) => countLost(node, world, load.acknowledged)));
     const { answers } = load.tally;
+    const notStreamed = missing();
     return {
       ...load.counts(),
       lost: Math.max(...lost),
-      notStreamed: missing(),
+      notStreamed,
+      controlNotStreamed: countWithoutOne(load, reader.received, from) - notStreamed,
       ...reader.counts,
       failures: reader.failures,
       statuses: [...new Set(['latest', 'at', 'page', 'bulk'].flatMap((kind) => Object.keys(answers[kind] ?? {})))],
@@ -159,18 +161,30 @@ export const runRolling = async (released: string, plan: RollingPlan) => {
 type Sent = ReadonlyMap<FeedId, ReadonlyMap<number, string>>;
 
 /**
- * Acknowledged reports from `from` on that the live stream did not reach, or has with other bytes. It delivers in order of observation: a report that
- * was sent again, and stored after a newer one was delivered, is not among them.
+ * Acknowledged reports from `from` on that the live stream did not deliver, or with other bytes. It delivers in order of observation: a report that was
+ * sent again, and may have been stored after the next one that was delivered, is not among them.
  */
-const countMissing = (acknowledged: Sent, received: Sent, from: number): number =>
+const countMissing = ({ acknowledged, isStoredBefore }: Load, received: Sent, from: number): number =>
   [...acknowledged].reduce((sum, [feedId, reports]) => {
     const came = received.get(feedId) ?? new Map<number, string>();
-    const newest = Math.max(0, ...came.keys());
-    const missing = [...reports].filter(([second, fullReport]) =>
-      came.has(second) ? came.get(second) !== fullReport : second >= from && second > newest,
-    );
+    const seconds = [...came.keys()].sort((a, b) => a - b);
+    const missing = [...reports].filter(([second, fullReport]) => {
+      if (came.has(second)) return came.get(second) !== fullReport;
+      const next = seconds.find((other) => other > second);
+      return second >= from && (next === undefined || isStoredBefore(feedId, second, next));
+    });
     return sum + missing.length;
   }, 0);
+
+/** Counts again without a report that was delivered and that comes before another one on any stream. */
+const countWithoutOne = (load: Load, received: Sent, from: number): number => {
+  const [feedId, came] = [...received].find(([, reports]) => reports.size > 2) ?? [];
+  if (feedId === undefined || came === undefined) return 0;
+  const seconds = [...came.keys()].filter((second) => second >= from).sort((a, b) => a - b);
+  const one = seconds.find((second, i) => load.isStoredBefore(feedId, second, seconds[i + 1] ?? second));
+  const others = new Map([...came].filter(([second]) => second !== one));
+  return countMissing(load, new Map([...received, [feedId, others]]), from);
+};
 
 /** Removes one report behind the back of the nodes, and counts again. */
 const loseOne = async (
