@@ -180,6 +180,11 @@ const asked: readonly Asked[] = [
       `/api/v1/reports/coverage/bulk?feedIDs=${feedIds.at(-1)}&from=${now - daySeconds}&to=${now - 1}`,
   ),
   read('candles, 1,440 of a second', candles(1)),
+  read(
+    'candles, 19 of a second with 1,000 reports each',
+    ({ feedIds, now }) =>
+      `/api/v1/reports/candles?feedID=${feedIds.at(-2)}&resolution=1&from=${now - 19}&to=${now - 1}`,
+  ),
   read('candles, 1,440 of a minute', candles(60)),
   read('candles, 1,440 of 5 minutes', candles(300)),
   read('candles, 1,440 of 15 minutes', candles(900)),

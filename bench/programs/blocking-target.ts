@@ -50,14 +50,14 @@ const { node, userId, secret, stop } = await openBenchNode(
 const { reports } = node.write.store;
 const now = Math.floor(Date.now() / 60_000) * 60;
 const [dense, sparse] = feedIds as [FeedId, FeedId]; // there are more
-const gappy = feedIds[streams - 1] as FeedId; // there are so many
+const [perMillisecond, gappy] = feedIds.slice(-2) as [FeedId, FeedId]; // there are more
 
 /** Appends reports of a stream, `apart` seconds from each other. The bytes are those of one report a second, whatever the window. */
 const fill = async (feedId: FeedId, count: number, apart: number): Promise<void> => {
   let batch: Parameters<typeof reports.append>[0][number][] = [];
   let i = 0;
   for (const [one] of rekeyedReports(now - count, count, [feedId])) {
-    const ms = (now - (count - i++) * apart) * 1_000;
+    const ms = Math.round((now - (count - i++) * apart) * 1_000);
     if (one !== undefined) batch.push({ ...one, validFromMs: ms, observationsMs: ms, price: BigInt(i % 1_000) });
     if (batch.length < 2_000 && i < count) continue;
     await reports.append(batch);
@@ -65,6 +65,7 @@ const fill = async (feedId: FeedId, count: number, apart: number): Promise<void>
   }
 };
 
+await fill(perMillisecond, 20_000, 0.001);
 await fill(gappy, daySeconds / 2, 2);
 await fill(sparse, minutes, 60);
 await fill(dense, daySeconds, 1);

@@ -14,8 +14,8 @@ import type { ReportStore, StoredReport } from './store.ts';
 /** Reads part of a page; what happens in between is up to the caller. */
 type Slice = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Reports that one slice reads or decodes: 1 to 2 ms. */
-const sliceReports = 100;
+/** Reports that one slice reads or decodes: 1 ms. */
+const sliceReports = 50;
 /** What a second of a millisecond stream can hold, so that a page of this size never ends within one. */
 const secondReportsMax = 1_000;
 

@@ -10,9 +10,11 @@ import { createDamageLog, type DamageLog } from '../damage.ts';
 import {
   type Quarantine,
   type RenderedPage,
+  type ReportPage,
   type ReportStats,
   type ReportStore,
   type Store,
+  type StoredReport,
   StoreError,
 } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
@@ -27,7 +29,8 @@ import { type Environment, openEnvironment } from './environment.ts';
 import { openFailure } from './failure.ts';
 import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
 import { createFileKeyHolders } from './key-holders.ts';
-import { pagesFile } from './pages-file.ts';
+import { corruptStore, pagesFile } from './pages-file.ts';
+import { toPage } from './read/found-reports.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
 import { openReportTables, type ReportTables, readCounters } from './report-tables.ts';
@@ -60,6 +63,9 @@ export const openLmdbStore = async (
       `No store in ${folder}. Create one with: sealpost ingest FILE --store ${folder}.`,
     );
   }
+  // The administration is created first. Without its file a store would go on without accounts, catalog and signer sets.
+  if (existsSync(pagesFile(reportsFolder)) && !existsSync(pagesFile(adminFolder)))
+    throw corruptStore(adminFolder, 'its file data.mdb is missing');
   makeFolders([reportsFolder, adminFolder]);
   const closings = createClosings();
   const isReadOnly = mode === 'read' && isOnReadOnlyMedia(adminFolder);
@@ -238,7 +244,7 @@ const composeStore = (
     newestMs: reader.newestMs,
     at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
-    page: async (feedId, fromSeconds, limit) => reader.page(feedId, fromSeconds, limit),
+    page: (feedId, fromSeconds, limit) => readPieces(reader.from, feedId, fromSeconds, limit),
     renderedAt: reader.renderedAt,
     renderedPage: (feedId, fromSeconds, limit) => {
       const render = () => reader.renderedPage(feedId, fromSeconds, limit);
@@ -293,8 +299,29 @@ const composeStore = (
   };
 };
 
-/** Reports of a page that are rendered before others get their turn: some 2 ms. */
+/** Reports of a page that are read or rendered before others get their turn: some 2 ms. */
 const pageSlice = 250;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Reads a page, a long one piece by piece; the pieces may be of different snapshots. */
+const readPieces = async (
+  read: (feedId: FeedId, fromMs: number, limit: number) => readonly StoredReport[],
+  feedId: FeedId,
+  fromSeconds: number,
+  limit: number,
+): Promise<ReportPage> => {
+  const reports: StoredReport[] = [];
+  for (let fromMs = fromSeconds * 1_000; ; ) {
+    const wanted = Math.min(pageSlice, limit + 1 - reports.length); // one more than the limit shows whether others follow
+    const piece = read(feedId, fromMs, wanted);
+    reports.push(...piece);
+    const last = piece.at(-1);
+    if (last === undefined || piece.length < wanted || reports.length > limit) return toPage(reports, limit);
+    fromMs = last.observationsMs + 1;
+    await nextTurn();
+  }
+};
 
 /** Renders a long page piece by piece; what is rendered is kept, so that putting the page together takes little. */
 const renderAhead = async (
@@ -309,7 +336,7 @@ const renderAhead = async (
     release?.();
     if (!more || lastMs === undefined) return;
     from = Math.floor(lastMs / 1_000) + 1;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
 };
 

@@ -8,6 +8,7 @@ import {
   openSync,
   readSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -85,9 +86,16 @@ export const corruptStore = (folder: string, what: string, cause?: unknown) =>
 const notFound = (folder: string) =>
   new StoreError('store_not_found', `No store in ${folder}. Create one first, or use another folder.`);
 
+/** LMDB crashes where its lock is a folder. */
+const requireLock = (folder: string): void => {
+  if (statSync(join(folder, 'lock.mdb'), { throwIfNoEntry: false })?.isDirectory() === true)
+    throw corruptStore(folder, 'its lock.mdb is a folder');
+};
+
 /** Refuses a damaged file before LMDB sees it. A writer begins or completes the creation of a new one. */
 export const preparePagesFile = (folder: string, readOnly: boolean): void => {
   try {
+    requireLock(folder);
     const isMarked = existsSync(creationMark(folder));
     if (existsSync(pagesFile(folder))) {
       const fault = findFault(folder);

@@ -140,20 +140,34 @@ const lastOfRunsBefore = (source: ReportSource, stream: number, observationsMs: 
   return undefined;
 };
 
+/** Up to `limit` reports observed at or after a moment, ascending. */
+export const readFrom = (
+  source: ReportSource,
+  feedId: FeedId,
+  stream: number,
+  fromMs: number,
+  limit: number,
+): readonly StoredReport[] => {
+  const reports: StoredReport[] = [];
+  for (const found of foundFrom(source, stream, fromMs)) {
+    const report = readFound(source, stream, found);
+    if (report !== undefined) reports.push({ feedId, ...report });
+    if (reports.length === limit) break;
+  }
+  return reports;
+};
+
+/** The page of reports that were read, one more than its limit where others follow. */
+export const toPage = (reports: readonly StoredReport[], limit: number): ReportPage => {
+  if (reports.length <= limit) return { reports, more: false };
+  const secondAt = (i: number): number | undefined => reports[i] && secondOf(reports[i].observationsMs);
+  return { reports: reports.slice(0, wholeSecondsEnd(secondAt, limit)), more: true };
+};
+
 export const readPage = (
   source: ReportSource,
   feedId: FeedId,
   stream: number,
   fromSeconds: number,
   limit: number,
-): ReportPage => {
-  const reports: StoredReport[] = [];
-  for (const found of foundFrom(source, stream, fromSeconds * 1_000)) {
-    const report = readFound(source, stream, found);
-    if (report !== undefined) reports.push({ feedId, ...report });
-    if (reports.length > limit) break;
-  }
-  if (reports.length <= limit) return { reports, more: false };
-  const secondAt = (i: number): number | undefined => reports[i] && secondOf(reports[i].observationsMs);
-  return { reports: reports.slice(0, wholeSecondsEnd(secondAt, limit)), more: true };
-};
+): ReportPage => toPage(readFrom(source, feedId, stream, fromSeconds * 1_000, limit + 1), limit);

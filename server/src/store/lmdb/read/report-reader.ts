@@ -10,14 +10,13 @@ import type {
   LatestReport,
   Neighbours,
   RenderedReport,
-  ReportPage,
   StoredReport,
   Window,
 } from '../../store.ts';
 import { readCandles } from '../candles.ts';
 import { changesOf, lastPosition } from '../report-tables.ts';
 import { readAppended } from './appended-reports.ts';
-import { findAt, findNeighbours, findQuickly, readPage } from './found-reports.ts';
+import { findAt, findNeighbours, findQuickly, readFrom } from './found-reports.ts';
 import { createLatestReader, createNewestReader } from './latest.ts';
 import { createPageRenderer } from './rendered-runs.ts';
 import { noteRun, type ReportSource, runsFrom } from './runs.ts';
@@ -77,10 +76,8 @@ export const createReportReader = (
         const damaged = isLost(tables, stream, seconds * 1_000);
         return { previous, next: undefined, ...(damaged && { damaged }) };
       }),
-    page: (feedId: FeedId, fromSeconds: number, limit: number): ReportPage =>
-      onSnapshot<ReportPage>(feedId, { reports: [], more: false }, (stream) =>
-        readPage(source, feedId, stream, fromSeconds, limit),
-      ),
+    from: (feedId: FeedId, fromMs: number, limit: number): readonly StoredReport[] =>
+      onSnapshot<readonly StoredReport[]>(feedId, [], (stream) => readFrom(source, feedId, stream, fromMs, limit)),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number): readonly Window[] =>
       onSnapshot<readonly Window[]>(feedId, [], (stream) => {
         const windows: Window[] = [];
