@@ -54,11 +54,28 @@ export const targets: Readonly<Record<string, Row>> = {
   },
   scenario: {
     about: 'scenarios of the sandbox: a scenario error, or what the JSON Schema accepts too and what compiles',
-    open: async () => (await import('./targets/scenario.ts')).openScenario(),
+    open: async () => (await import('./sandbox/scenario.ts')).openScenario(),
   },
   fault: {
     about: 'faults of the sandbox as text: a fault error, or a fault that survives a round trip through text and JSON',
-    open: async () => (await import('./targets/fault.ts')).openFault(),
+    open: async () => (await import('./sandbox/fault.ts')).openFault(),
+  },
+  control: {
+    about: 'requests to the control API of a sandbox: documented answers, never a 5xx, and a record that is a scenario',
+    open: async () => (await import('./sandbox/control.ts')).openControl(),
+  },
+  rpc: {
+    about: 'JSON-RPC of the sandbox’s chain: an answer for each call, with its ID and a result or an error',
+    open: async () => (await import('./sandbox/rpc.ts')).openRpc(),
+  },
+  keys: {
+    about: 'key files: an error without any part of a key, or keys that open what they sealed, also with a key added',
+    open: async () => (await import('./targets/keys.ts')).openKeys(),
+  },
+  backup: {
+    about:
+      'backups in which files were cut off, replaced or removed: refused without a store, or restored and verified',
+    open: async () => (await import('./targets/backup.ts')).openBackup(),
   },
   records: {
     about: 'records of every table of the embedded engine: what was written, or a CorruptRecordError',

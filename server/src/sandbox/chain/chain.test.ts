@@ -133,6 +133,10 @@ test('chain: malformed, long and foreign requests are rejected', async () => {
   expect(code((await post(chain, '{')).json)).toBe(-32_700);
   for (const text of ['1', 'null', '{}', '{"method":1}', '{"method":"eth_chainId","params":1}', '[]'])
     expect(code((await post(chain, text)).json), text).toBe(-32_600);
+  for (const id of ['[]', '{}', 'true', '[[1]]', `${'['.repeat(50_000)}${']'.repeat(50_000)}`]) {
+    const { json } = await post(chain, `{"id":${id},"method":"eth_chainId"}`);
+    expect([Object(json).id, code(json)]).toEqual([null, -32_600]);
+  }
   const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId' };
   const { json } = await post(chain, JSON.stringify(Array(100).fill(call)));
   expect(json).toEqual(Array(100).fill({ jsonrpc: '2.0', id: 1, result: '0x7a69' }));

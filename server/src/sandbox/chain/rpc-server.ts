@@ -128,6 +128,8 @@ const answerText = async (text: string, answer: RpcServerOptions['answer']): Pro
 
 const answerOne = async (raw: unknown, answer: RpcServerOptions['answer']): Promise<unknown> => {
   const { id = null, method, params = [] } = Object(raw);
+  if (id !== null && typeof id !== 'string' && typeof id !== 'number')
+    return failure(null, codes.invalidRequest, 'The id of a call is a text, a number or null.');
   if (typeof method !== 'string' || typeof params !== 'object')
     return failure(id, codes.invalidRequest, 'A call has a method and a list of params.');
   if (!offered.has(method))
