@@ -35,7 +35,10 @@ const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, 
 const anyMs = 60_000;
 const boundsMs = { latest: anyMs, at: anyMs, page: anyMs, bulk: anyMs, ingest: anyMs, livez: anyMs, readyz: anyMs };
 
-/** A program with the SDK that knows all nodes: `latest` in a loop, and a stream. */
+/** A stream that has lost its connection several times in a row waits for up to 30 s before it tries again. */
+const lastReportsSeconds = 60;
+
+/** A program with the SDK that knows all nodes: a stream, and `latest` in a loop. */
 const startReader = (urls: readonly string[], { userId, secret }: World, feedIds: readonly FeedId[], from: number) => {
   const client = createClient({ baseUrls: urls, userId, secret, onWarning: () => {} });
   const [ending, failures] = [new AbortController(), [] as string[]];
@@ -58,14 +61,16 @@ const startReader = (urls: readonly string[], { userId, secret }: World, feedIds
       received.get(feedID as FeedId)?.set(observationsTimestamp, fullReport); // one of those asked for
     }
   };
-  const running = Promise.all([reading(), streaming().catch((error: unknown) => failures.push(String(error)))]);
+  const running: Promise<unknown>[] = [streaming().catch((error: unknown) => failures.push(String(error)))];
   return {
     received,
     failures,
     counts,
+    /** Begins to read `latest`: every stream has a report. */
+    readLatest: (): void => void running.push(reading()),
     stop: async () => {
       ending.abort();
-      await running;
+      await Promise.all(running);
     },
   };
 };
@@ -123,6 +128,7 @@ export const runRolling = async (released: string, plan: RollingPlan) => {
       from,
     ); // before the load: it has to get all of it
     const load = await startLoad({ nodes, world, report, streams, readsPerSecond, token: ingestToken, boundsMs });
+    reader.readLatest();
     await pause(plan.seconds);
     for (const { node, by, args } of plan.steps) {
       const { code } = await (nodes[node] as Server).stop(); // as planned
@@ -133,7 +139,7 @@ export const runRolling = async (released: string, plan: RollingPlan) => {
     await load.stop();
     const limitShare = plan.nodes > 1 ? await measureLimit(nodes, world, plan.seconds * 2) : 0;
     const missing = () => countMissing(load, reader.received, from);
-    for (let i = 0; missing() > 0 && i < 200; i++) await pause(0.05);
+    for (let i = 0; missing() > 0 && i < lastReportsSeconds * 20; i++) await pause(0.05);
     await reader.stop();
     const lost = await Promise.all(nodes.map((node) => countLost(node, world, load.acknowledged)));
     const { answers } = load.tally;
