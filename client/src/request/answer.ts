@@ -151,11 +151,15 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
     return new SealpostError(code, said, { status, requestId: id, details: { ...rest, ...pause } });
   const location = headers.get('Location');
   if (status < 400 && location !== null)
-    return new SealpostError('unexpected_answer', `${host} redirects to ${location} (${status}).`, {
-      status,
-      requestId: id,
-      details: { location },
-    });
+    return new SealpostError(
+      'unexpected_answer',
+      `${host} redirects to ${oneLine(location.slice(0, saidCharactersMax))} (${status}).`,
+      {
+        status,
+        requestId: id,
+        details: { location },
+      },
+    );
   if (status < 400) return strangeAnswer(host, answer);
   const date = answer.serverTimeMs === undefined ? {} : { serverDateMs: answer.serverTimeMs };
   // Without a message, for example a proxy's page, only the status is used.

@@ -265,3 +265,12 @@ test('redirects are not followed: the signed headers go to no other server', asy
   });
   expect(asked).toHaveLength(1);
 });
+
+test('redirects: an address with control characters, or a long one, is shown in one short line', async () => {
+  const told = async (location: string) => {
+    const { client } = scripted([{ status: 301, headers: { Location: location } }]);
+    return String(Object(await failure(client.latest(feedId))).message);
+  };
+  expect(await told('https://a.test/\u0007\u001b[2J')).toMatch(/^[ -~…�]*$/);
+  expect((await told(`https://a.test/${'x'.repeat(9_000)}`)).length).toBeLessThan(600);
+});
