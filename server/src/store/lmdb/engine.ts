@@ -299,8 +299,10 @@ const composeStore = (
   };
 };
 
-/** Reports of a page that are read or rendered before others get their turn: some 2 ms. */
+/** Reports of a page that are rendered before others get their turn: some 2 ms. */
 const pageSlice = 250;
+/** Reports that are read, and copied, before others get their turn: 0.6 ms, without the garbage that they leave. */
+const readSlice = 100;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -313,7 +315,7 @@ const readPieces = async (
 ): Promise<ReportPage> => {
   const reports: StoredReport[] = [];
   for (let fromMs = fromSeconds * 1_000; ; ) {
-    const wanted = Math.min(pageSlice, limit + 1 - reports.length); // one more than the limit shows whether others follow
+    const wanted = Math.min(readSlice, limit + 1 - reports.length); // one more than the limit shows whether others follow
     const piece = read(feedId, fromMs, wanted);
     reports.push(...piece);
     const last = piece.at(-1);
