@@ -101,8 +101,8 @@ const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): Seal
     requestId,
   });
 
-/** Longest server message that an error repeats. */
-const saidCharactersMax = 500;
+/** What an error repeats of what a server said. */
+const short = (said: string): string => oneLine(said.slice(0, 500));
 
 /** The message of an error body: `message` or `error`, as text or one level down, or the fields of RFC 9457. */
 const wordsOf = ({ message, error, detail, title }: Readonly<Record<string, unknown>>): string | undefined => {
@@ -110,7 +110,7 @@ const wordsOf = ({ message, error, detail, title }: Readonly<Record<string, unkn
   const said = [message, error, inner.message, detail, title].find(
     (words) => typeof words === 'string' && words !== '',
   );
-  return typeof said === 'string' ? oneLine(said.slice(0, saidCharactersMax)) : undefined;
+  return typeof said === 'string' ? short(said) : undefined;
 };
 
 const inferredCodes: Readonly<Record<number, string>> = {
@@ -151,15 +151,11 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
     return new SealpostError(code, said, { status, requestId: id, details: { ...rest, ...pause } });
   const location = headers.get('Location');
   if (status < 400 && location !== null)
-    return new SealpostError(
-      'unexpected_answer',
-      `${host} redirects to ${oneLine(location.slice(0, saidCharactersMax))} (${status}).`,
-      {
-        status,
-        requestId: id,
-        details: { location },
-      },
-    );
+    return new SealpostError('unexpected_answer', `${host} redirects to ${short(location)} (${status}).`, {
+      status,
+      requestId: id,
+      details: { location },
+    });
   if (status < 400) return strangeAnswer(host, answer);
   const date = answer.serverTimeMs === undefined ? {} : { serverDateMs: answer.serverTimeMs };
   // Without a message, for example a proxy's page, only the status is used.
