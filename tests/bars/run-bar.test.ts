@@ -91,7 +91,7 @@ test('bar: what exceeds its bound, is not tallied, or has a control that finds n
 test('bar: a part runs its test file with its count and seed, and keeps output and files only if a test fails', async () => {
   const part = { key: 'sample', bar, units: 3, first: 4, seed: 7, folder: join(folder, 'part') };
   await expect(runPart(part)).resolves.toMatchObject({
-    found: { 'tests passed, at least': 1, units: 3, first: 4, seed: 7 },
+    found: { 'tests passed, at least': 1, units: 3, first: 4, seed: 7, 'ms at most': 6 * 3_600_000 },
     control: { lost: 1 },
   });
   expect(existsSync(part.folder)).toBe(false);

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { barSeed, countVariable, firstOf, tally, tallyControl } from './tally.ts';
 
-test('a bar has its count, what was done before, and its seed', () => {
+test('a bar has its count, what was done before, its seed, and hours', ({ task }) => {
   const units = Number(process.env[countVariable('sample')] ?? 1);
-  tally({ units, first: firstOf(), seed: barSeed() });
+  tally({ units, first: firstOf(), seed: barSeed(), 'ms at most': task.timeout });
   tallyControl({ lost: 1 });
   expect(units, `${units} is too many`).toBeLessThan(13);
 });

@@ -1,10 +1,10 @@
 // Every target with its seeds, its corpus and some mutations, and proof that the fuzzer finds planted bugs. `npm run bar -- 38` runs each for minutes.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { barSeed, countOf, progress, tally, tallyControl } from '../bars/tally.ts';
 import { root } from '../support/source-tree.ts';
 import { keepInput, readCorpus } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
@@ -36,14 +36,19 @@ test.each(rows)('fuzz: %s keeps its invariant for seeds, corpus and mutations', 
 
 test.runIf(minutes > 0)('fuzz: every target, for its minutes', { timeout: 100_000_000 }, async () => {
   const found: string[] = [];
-  for (const [name] of rows) {
-    const { runs, findings } = await runTarget({ name, seed: barSeed(), minutes });
-    tally({ inputs: runs, findings: findings.length });
-    for (const { kind, message, input } of findings) {
-      keepInput(name, `found with seed ${barSeed()}: ${kind}, ${message}`, input);
-      found.push(`${name}: ${kind}: ${message}`);
+  const left = rows.map(([name]) => name);
+  const fuzzNext = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      const { runs, findings } = await runTarget({ name, seed: barSeed(), minutes });
+      tally({ inputs: runs, findings: findings.length });
+      progress(`fuzz: ${name}: ${runs.toLocaleString('en-US')} inputs, ${left.length} targets to begin`);
+      for (const { kind, message, input } of findings) {
+        keepInput(name, `found with seed ${barSeed()}: ${kind}, ${message}`, input);
+        found.push(`${name}: ${kind}: ${message}`);
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, fuzzNext));
   expect(found).toEqual([]);
 });
 

@@ -28,6 +28,7 @@ import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
 import { readText, root } from '../support/source-tree.ts';
+import { collectEvery } from './collecting.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -85,7 +86,9 @@ const nodeArgs = (port: number, opsPort: number): readonly string[] => [
   ...['--retention-days', String(retentionDays), '--log-level', 'warn', '--explorer', 'off', '--verifier-threads', '1'],
   ...['--sockets-per-account', '1000'],
 ];
-const env = { SEALPOST_INGEST_TOKEN: ingestToken };
+/** Memory is compared by its lowest values, of five minutes each: see measures.ts. */
+const collectMs = 60_000;
+const env = { SEALPOST_INGEST_TOKEN: ingestToken, NODE_OPTIONS: collectEvery(collectMs) };
 
 /** Adds an account that may read everything public, without limits. */
 const addAccount = async (world: World, name: string): Promise<Credentials> => {
@@ -212,10 +215,15 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
   const nodes: Server[] = [];
   const startNode = async (index: number): Promise<void> => {
     const [port, opsPort] = ports[index] as readonly [number, number]; // there are two
-    const clock = index === 0 ? jumpingClock(clockFile) : {};
+    const options = index === 0 ? `${env.NODE_OPTIONS} ${jumpingClock(clockFile).NODE_OPTIONS}` : env.NODE_OPTIONS;
     // This machine also runs the clients and the rest of the deployment: a slow answer is not to become a failed one.
     const store = `${world.store}&read_ms=${databaseMs}&write_ms=${databaseMs}`;
-    nodes[index] = await startServer({ ...world, store }, nodeArgs(port, opsPort), { ...env, ...clock }, true);
+    nodes[index] = await startServer(
+      { ...world, store },
+      nodeArgs(port, opsPort),
+      { ...env, NODE_OPTIONS: options },
+      true,
+    );
   };
   for (const index of ports.keys()) await startNode(index);
   const balancer = await startBalancer(plan.haproxy, world.folder, ports);

@@ -176,6 +176,7 @@ const countEvents = (occurred: readonly Occurrence[]): Record<string, number> =>
 
 type Found = {
   readonly plan: SoakPlan;
+  readonly startedMs: number;
   readonly deployment: Deployment;
   readonly load: Load;
   readonly told: Told;
@@ -195,7 +196,11 @@ const judge = async (found: Found): Promise<SoakResult> => {
     return { name, fromMs, toMs, allows };
   });
   const { forbidden, allowed } = judgeFailures([...told.failures, ...direct], allowing);
-  const lastEvent = (atMs: number): string => occurred.findLast(({ fromMs }) => fromMs <= atMs)?.name ?? 'the start';
+  const lastEvent = (atMs: number): string => {
+    const event = occurred.findLast(({ fromMs }) => fromMs <= atMs);
+    const seconds = ((atMs - (event?.fromMs ?? found.startedMs)) / 1_000).toFixed(1);
+    return `${seconds} s after the ${event === undefined ? 'start' : `begin of ${event.name}`}`;
+  };
   const lost: number[] = [];
   for (const node of deployment.nodes)
     lost.push(await countLost(node, { ...deployment.world, ...deployment.steady }, load.acknowledged));
@@ -219,7 +224,7 @@ const judge = async (found: Found): Promise<SoakResult> => {
       (sum, { feedIds, got }) => sum + countUndelivered(feedIds, got, load.acknowledged),
       0,
     ),
-    forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (after ${lastEvent(atMs)})`),
+    forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (${lastEvent(atMs)})`),
     allowed,
     growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs, plan.leastLifeMs) ?? []),
     drift: driftOf(told.latencies, busy, plan.warmUpMs),
@@ -279,6 +284,7 @@ const soak = async (
   const { nodes, world } = deployment;
   const { report, renewSigners } = networks;
   const direct: Failure[] = [];
+  const startedMs = Date.now();
   const load = await startLoad({
     nodes,
     world,
@@ -319,7 +325,19 @@ const soak = async (
     const firings = await prometheus?.firings();
     await load.stop();
     const told = await clients.stop(newestOf(load.acknowledged));
-    return await judge({ plan, deployment, load, told, direct, occurred, counted, lives, firings, filesBefore });
+    return await judge({
+      plan,
+      startedMs,
+      deployment,
+      load,
+      told,
+      direct,
+      occurred,
+      counted,
+      lives,
+      firings,
+      filesBefore,
+    });
   } finally {
     measures.stop();
     clients.child.kill('SIGKILL');

@@ -6,6 +6,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { judgeReport } from '../append-rules.ts';
 import { positionsKept } from '../bounds.ts';
 import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from '../candle-rollup.ts';
+import { keepReport } from '../format/kept-report.ts';
 import { renderLatest, renderReport, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import type {
   Appended,
@@ -72,14 +73,12 @@ const createMemory = () => {
         known.slice(Math.max(0, i - 1), i + 1).map((kept) => kept.report),
       );
       if (rejected !== undefined) return rejected;
-      // A copy: the caller's bytes may be a piece of something larger.
-      const fullReport = Buffer.from(report.fullReport);
-      const kept = { report: { ...report, fullReport }, price, position: position() + 1 };
+      const kept = { report: keepReport(report), price, position: position() + 1 };
       known.splice(i, 0, kept);
       streams.set(report.feedId, known);
       order.push(kept);
       reports += 1;
-      reportBytes += fullReport.length;
+      reportBytes += report.fullReport.length;
       // Cut now and then, not at every report.
       const excess = order.length - positionsKept;
       if (excess > positionsKept / 16) {

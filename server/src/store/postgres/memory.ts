@@ -1,10 +1,11 @@
 // What a process keeps in memory of a database: the newest report of each stream, and the last ones in append order.
 import type { FeedId } from '@sealpost/protocol';
+import { keepReport } from '../format/kept-report.ts';
 import { renderLatest } from '../format/rendered-report.ts';
 import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
 
-/** Reports kept in memory for those who follow: some 8 MB. */
-const recentMax = 8_192;
+/** Reports kept in memory for those who follow, and a quarter more between two cuts: up to 14 MB with reports of 1 KB. */
+export const recentMax = 8_192;
 /** Batches whose marks are kept, so that a server that is behind is known to be behind on the same way. */
 const marksMax = 1_024;
 
@@ -27,7 +28,7 @@ export const createNewestReports = () => {
     offer: (report: StoredReport, position: number | undefined): void => {
       const known = newest.get(report.feedId);
       const knownMs = known?.report.observationsMs ?? -1;
-      if (knownMs < report.observationsMs) newest.set(report.feedId, { report, position });
+      if (knownMs < report.observationsMs) newest.set(report.feedId, { report: keepReport(report), position });
       else if (known !== undefined && knownMs === report.observationsMs) known.position ??= position;
     },
     /** When the newest one was observed; -1 without any. */
@@ -61,13 +62,13 @@ export const createRecent = (start: Reached) => {
     /** Was the batch that ends at a position this one? False also where that is no longer known. */
     recognizes: ({ position, mark }: Reached): boolean => mark !== undefined && marks.get(position) === mark,
     add: (fresh: readonly Recent[], to: Reached): void => {
-      entries.push(...fresh);
+      for (const { position, report } of fresh) entries.push({ position, report: keepReport(report) });
       if (to.position > reached.position) {
         reached = { position: to.position, mark: to.mark };
         note(reached);
       }
       // Cut now and then, not at every report.
-      if (entries.length <= 2 * recentMax) return;
+      if (entries.length <= 1.25 * recentMax) return;
       const gone = entries.length - recentMax;
       from = (entries[gone - 1] as Recent).position; // there are more than that
       entries = entries.slice(gone);
