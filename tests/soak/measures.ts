@@ -23,6 +23,8 @@ export type Growth = {
   readonly processes: number;
   /** That the slope is of: without the warm-up. */
   readonly minutes: number;
+  /** The lowest memory of each part of it, in megabytes: whether it rises to the end, or did so once. */
+  readonly floors: readonly number[];
 };
 
 /** Parts of a life whose lowest values are compared: between two collections of garbage memory rises without a leak. */
@@ -58,7 +60,8 @@ export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0)
   const settledMs = (settled.at(-1)?.atMs ?? 0) - (settled[0]?.atMs ?? 0);
   if (settled.length < 2 * parts || settledMs < leastMs) return undefined;
   const memoryKb = medianOf(settled.map((one) => one.memoryKb));
-  const slope = medianSlope(floorsOf(settled).map((one) => ({ atMs: one.atMs, value: one.memoryKb }))) * hourMs;
+  const floors = floorsOf(settled);
+  const slope = medianSlope(floors.map((one) => ({ atMs: one.atMs, value: one.memoryKb }))) * hourMs;
   const quarter = Math.floor(settled.length / 4);
   const riseOf = (what: 'descriptors' | 'processes'): number =>
     medianOf(settled.slice(-quarter).map((one) => one[what])) -
@@ -71,6 +74,7 @@ export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0)
     descriptors: riseOf('descriptors'),
     processes: riseOf('processes'),
     minutes: settledMs / 60_000,
+    floors: floors.map((one) => one.memoryKb / 1_024),
   };
 };
 

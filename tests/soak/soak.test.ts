@@ -119,6 +119,8 @@ test(`soak: a whole deployment for ${minutes} minutes loses nothing, and fails o
   };
   const result = await runSoak(plan);
   tallySoak(result);
+  for (const { name, floors } of result.growths)
+    progress(`soak: least memory of ${name} over time, in MB: ${floors.map(Math.round).join(' ')}`);
   progress(`soak: failures that the documents allow:\n${formatAllowed(result.allowed)}`);
   expect(result).toMatchObject({
     ended: [],

@@ -205,6 +205,30 @@ test('guard: an account that authenticates on every connection loses its oldest 
   expect(new Set(dropped())).toEqual(new Set(['connections']));
 });
 
+test('guard: an answer to a client that has left does not count it for its account, which would never lose its oldest again', async () => {
+  let [begun, answered] = [0, 0];
+  const { call, left } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
+    begun += 1;
+    const answer = (): void => {
+      response.end('handled');
+      noteAnswer(request.socket, '/greedy');
+      answered += 1;
+    };
+    if (request.url === '/slow') request.socket.once('close', () => setImmediate(answer));
+    else answer();
+  });
+  for (let i = 1; i <= 20; i++) {
+    const gone = call();
+    gone.write(get('/slow'));
+    await expect.poll(() => begun).toBe(i);
+    gone.destroy();
+    await expect.poll(() => answered).toBe(i);
+  }
+  expect(left()).toBe(0);
+  for (let i = 0; i < 20; i++) expect(await askOn(call(), get('/greedy'))).toBe('handled');
+  expect(left()).toBeLessThanOrEqual(16);
+});
+
 test('guard: connections are limited per address; proxies have no limit', async () => {
   const addressOf = (peer: string) => (peer === '127.0.0.9' ? undefined : peer);
   const { call, dropped } = await open({ connections: { connectionsPerAddress: 2, addressOf } });

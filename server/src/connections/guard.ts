@@ -227,6 +227,7 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
       remove(table, connection);
     },
     answered: (userId) => {
+      if (!table.open.has(connection)) return; // its client has left before the answer, and nothing would forget it again
       const owner = userId ?? connection.owner ?? connection.address;
       if (owner !== connection.owner && connection.isCounted) forget(table, connection);
       connection.owner = owner;

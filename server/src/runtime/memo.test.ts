@@ -27,3 +27,23 @@ test('memo: what it holds is bounded in characters', () => {
   remember(texts[0] as string);
   expect(worked).toBe(1_201);
 });
+
+test('memo: what was asked a minute ago is forgotten with the next new text, so that routes together hold what one minute asks', () => {
+  let [nowMs, worked] = [5, 0];
+  const remember = memoise(
+    (text) => {
+      worked += 1;
+      return text.length;
+    },
+    () => nowMs,
+  );
+  const counted = (text: string): number => {
+    remember(text);
+    return worked;
+  };
+  expect([counted('a'), counted('b')]).toEqual([1, 2]);
+  nowMs += 60_000;
+  expect([counted('c'), counted('a')]).toEqual([3, 3]);
+  nowMs += 1;
+  expect([counted('a'), counted('d'), counted('a'), counted('d')]).toEqual([3, 4, 5, 5]);
+});
