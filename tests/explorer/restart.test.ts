@@ -49,6 +49,7 @@ test(
     await status.page.getByText('Unreachable', { exact: true }).waitFor();
     await status.page.getByText(/Last known: (not )?ready/).waitFor();
     await status.screenshot('status-unreachable');
+    for (const { expectAccessible } of [stream, catalog, status]) await expectAccessible();
     await world.startServer();
     await stream.page.getByText('Connected', { exact: true }).waitFor();
     await stream.page.locator('.stream-price-figure:not(.is-old)').waitFor();
