@@ -25,7 +25,7 @@ const longest = [
 ];
 
 /** The projects, the shortest files last. */
-const order = ['whole', 'beside', 'units'];
+const order = ['whole', 'together', 'beside', 'units'];
 
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {
@@ -56,6 +56,8 @@ const beside = [
   'server/src/store/copy.test.ts',
   'simulator/src/cli.test.ts',
 ];
+/** Of whole programs, but many and short. */
+const together = ['tests/*.test.ts', 'tests/{access,client,contracts,explorer,http}/*.test.ts'];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 export default defineConfig({
@@ -72,13 +74,13 @@ export default defineConfig({
       // Modules have no state of their own, so tests share processes: with one for each file, short ones take up to twice the CPU.
       { extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } },
       { extends: true, test: { name: 'beside', isolate: false, include: beside, exclude: notOurs } },
+      { extends: true, test: { name: 'together', isolate: false, include: together, exclude: notOurs } },
       {
         extends: true,
         test: {
           name: 'whole',
-          isolate: false,
           include: ['**/*.{test,fuzz}.ts'],
-          exclude: [...notOurs, ...units, ...beside],
+          exclude: [...notOurs, ...units, ...beside, ...together],
         },
       },
     ],

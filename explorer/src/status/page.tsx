@@ -69,7 +69,7 @@ const Unreachable = ({
 };
 
 const Told = ({ told: { status, clock }, isOld }: { readonly told: ServerStatus; readonly isOld: boolean }) => (
-  <div class={`stack ${isOld ? 'status-old' : ''}`}>
+  <div class="stack">
     {!status.ready && <Reasons reasons={status.reasons} />}
     <Tiles status={status} isOld={isOld} />
     <Behind streams={status.streams} />

@@ -27,10 +27,13 @@ export const openBroken = async (): Promise<Target> => ({
   },
 });
 
-export const openHanging = async (): Promise<Target> => ({
-  seeds: [encodeText('hello')],
-  run: (input) => {
-    for (let at = 0; at < input.length; ) at += input[at] === 0xff ? 0 : 1; // the planted bug
-    return 'read';
-  },
-});
+export const openHanging = async (): Promise<Target> => {
+  for (const endMs = performance.now() + 1_500; performance.now() < endMs; ); // as one with a server: its start is no hang
+  return {
+    seeds: [encodeText('hello')],
+    run: (input) => {
+      for (let at = 0; at < input.length; ) at += input[at] === 0xff ? 0 : 1; // the planted bug
+      return 'read';
+    },
+  };
+};
