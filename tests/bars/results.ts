@@ -36,6 +36,10 @@ const isOutside = (value: number | undefined, { min, max }: Bound): boolean =>
 const textOf = ({ min, max }: Bound): string =>
   [min === undefined ? '' : `at least ${min}`, max === undefined ? '' : `at most ${max}`].filter(Boolean).join(' and ');
 
+/** With as many digits as tell it from a bound. */
+const shown = (value: number | undefined): string =>
+  value === undefined ? 'not tallied' : String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
+
 /** Adds the parts up and compares them with what was promised. */
 export const judge = (
   bar: Bar,
@@ -45,7 +49,7 @@ export const judge = (
   const found = addTallies(parts.map((part) => part.found));
   const control = addTallies(parts.map((part) => part.control));
   const missed = Object.entries(bar.bounds ?? {}).flatMap(([name, bound]) =>
-    isOutside(found[name], bound) ? [`${name}: ${found[name] ?? 'not tallied'}, not ${textOf(bound)}`] : [],
+    isOutside(found[name], bound) ? [`${name}: ${shown(found[name])}, not ${textOf(bound)}`] : [],
   );
   const isControlBlind = bar.control !== undefined && !Object.values(control).some((value) => value > 0);
   return {

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isAlive } from '../support/real-program.ts';
 import type { Bar } from './bar.ts';
 import { openJournal } from './journal.ts';
 import { judge } from './results.ts';
@@ -97,4 +98,6 @@ test('bar: a part runs its test file with its count and seed, and keeps output a
   expect(existsSync(part.folder)).toBe(false);
   await expect(runPart({ ...part, units: 13 })).rejects.toThrow(`Its output and files are in ${part.folder}.`);
   expect(readFileSync(join(part.folder, 'output.txt'), 'utf8')).toContain('13 is too many');
+  const left = Number(readFileSync(join(part.folder, 'tmp/left.txt'), 'utf8'));
+  await expect.poll(() => isAlive(left)).toBe(false); // what the failed test started
 });

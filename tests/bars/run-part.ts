@@ -84,12 +84,29 @@ const runTests = (part: PartRun): Promise<number | null> => {
   const names = bar.names === undefined ? [] : ['-t', `^${bar.names}`];
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const args = [vitest, 'run', ...bar.files, ...names, `--testTimeout=${partMs}`, ...report];
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', output, output] });
+  // The head of a group: a test that times out leaves the programs that it started.
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', output, output], detached: true });
   closeSync(output);
+  const endGroup = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // nothing is left of it
+    }
+  };
+  const stop = (): never => {
+    endGroup();
+    process.exit(1);
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const; // a group of its own gets none of the terminal's
+  for (const signal of signals) process.on(signal, stop);
   if (bar.isTimed !== true && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
-  return new Promise((resolve, reject) => {
+  return new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', resolve);
+  }).finally(() => {
+    for (const signal of signals) process.off(signal, stop);
+    endGroup();
   });
 };
 

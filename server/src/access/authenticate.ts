@@ -50,6 +50,14 @@ export const createAuthenticator = (
   onSigned: (userId: string, secretId: string, nowMs: number) => void = () => {},
 ): Authenticator => {
   const dummyKey = createHmacKey(randomBytes(32));
+  // A stranger has a key apart, and no secret: keys that every request uses are in the processor's cache, and those of a known user are not.
+  const stranger: Caller = {
+    userId: '',
+    keys: [createHmacKey(randomBytes(32))],
+    secretIds: [],
+    rateLimits: {},
+    bucketKeys: bucketKeysOf(''),
+  };
   return {
     authenticate: (method, target, values, nowMs) => {
       const { userId, timestamp, timestampMs, signature } = parseHeaders(values);
@@ -59,9 +67,10 @@ export const createAuthenticator = (
       const signed = signedTexts(method, target, userId, timestamp);
       // A failure always takes two comparisons, so that timing reveals neither unknown users nor those with a single secret.
       // A caller that passes knows a secret, and may learn which of two it is.
-      const [first = dummyKey, second = dummyKey] = caller?.keys ?? [];
+      const { keys, secretIds } = caller ?? stranger;
+      const [first = dummyKey, second = dummyKey] = keys;
       const index = isSigned(first, signed, signature) ? 0 : isSigned(second, signed, signature) ? 1 : -1;
-      const secretId = caller?.secretIds[index];
+      const secretId = secretIds[index];
       if (caller === undefined || secretId === undefined) throw errorOf('unauthorized');
       onSigned(caller.userId, secretId, nowMs);
       return caller;

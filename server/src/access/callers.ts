@@ -25,6 +25,17 @@ export type Callers = {
 
 const nothing: ReadonlySet<FeedId> = new Set();
 
+/** The account of an unknown user: looked up like any other, so that it takes as long. */
+const nobody: Account = {
+  userId: '',
+  name: '',
+  createdAt: '',
+  disabledAt: '',
+  secrets: [],
+  entitlements: [],
+  rateLimits: {},
+};
+
 /** A secret that could not be opened is tried again after this: between, its user costs no more than an unknown one. */
 const tryAgainMs = 1_000;
 
@@ -38,7 +49,7 @@ export const createCallers = (
   onNotOpened: (event: SecretNotOpened) => void = () => {},
   monotonicMs: () => number = () => performance.now(),
 ): Callers => {
-  let callers = new Map<string, Opened>();
+  let callers = new Map<Account, Opened>();
   let readable = new Map<string, ReadonlySet<FeedId>>();
   view.onReload(() => {
     callers = new Map();
@@ -46,16 +57,15 @@ export const createCallers = (
   });
   return {
     callerOf: (userId) => {
-      const known = callers.get(userId);
+      const account = view.current().accounts.get(userId) ?? nobody;
+      const known = callers.get(account);
       if (known !== undefined && (known.againMs === undefined || monotonicMs() < known.againMs)) return known.caller;
-      const account = view.current().accounts.get(userId);
-      if (account === undefined) return undefined;
       let isWhole = true;
       const caller = toCaller(account, box, (event) => {
         isWhole = false;
         onNotOpened(event);
       });
-      callers.set(userId, isWhole ? { caller } : { caller, againMs: monotonicMs() + tryAgainMs });
+      callers.set(account, isWhole ? { caller } : { caller, againMs: monotonicMs() + tryAgainMs });
       return caller;
     },
     readableOf: (userId) => {

@@ -8,7 +8,7 @@ export const httpBars = {
     count: { unit: 'connections of each', reduced: 20, full: 1_000 },
     bounds: {
       'connections left': { max: 0 },
-      'ms until the last was closed, at most': { max: 12_000 },
+      'ms until the last was closed, at most': { max: 10_000 },
       'of these not answered': { max: 0 },
     },
     control: 'Node’s default time-outs',
