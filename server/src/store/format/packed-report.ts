@@ -69,7 +69,7 @@ const withDigits = (bytes: Uint8Array): Unpacked => {
   return { bytes: report, digits: Buffer.from(report.toString('hex'), 'latin1') };
 };
 
-/** A report that was view, to be kept. */
+/** A view of the room, as bytes of its own. */
 export const keepUnpacked = ({ bytes, digits }: Unpacked): Unpacked => ({
   bytes: Buffer.from(bytes),
   digits: Buffer.from(digits),

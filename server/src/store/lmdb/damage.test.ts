@@ -242,6 +242,25 @@ test('damage: whichever bit of a key is flipped, a rendered page has the reports
   }
 });
 
+test('damage: whichever bit of a key’s time is flipped, every second has its report', async () => {
+  const file = pagesFile(join(folder, 'reports'));
+  const keys = partsOf(file).filter(({ kind, table }) => kind === 'key' && (table === 'tail' || table === 'blocks'));
+  const seconds = [0, 50, 91, 92, 183, 184, 205];
+  const places = [4, 5, 6, 7, 8, 9].flatMap((byte) => [0, 3, 7].map((bit) => [byte, bit] as const));
+  for (const { key, from } of keys)
+    for (const [byte, bit] of places) {
+      flipInFile(file, from + byte, bit);
+      const reader = await open('read');
+      for (const feedId of [first, second]) {
+        const name = `bit ${bit} of byte ${byte} of key ${key?.toString('hex')}, ${feedId}`;
+        const found = await Promise.all(seconds.map((i) => reader.reports.at([feedId], t0 + i)));
+        expect(keysOf(found.flat().filter((one) => one !== undefined)), name).toEqual(seconds);
+      }
+      await reader.close();
+      flipInFile(file, from + byte, bit);
+    }
+});
+
 test('damage: a run under another stream’s key neither adds a report to that stream nor hides one', async () => {
   const streams = [first, second, secondStream(3)];
   const before = await open();

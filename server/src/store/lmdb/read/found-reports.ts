@@ -1,11 +1,9 @@
 // Finds single reports in the runs of a stream: the one valid at a timestamp, its neighbors, and sequences. Corrupt ones are noted and skipped
 // (D120).
 import type { FeedId } from '@sealpost/protocol';
-import type { RecordBytes } from '../../format/record-bytes.ts';
 import { secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import type { Block } from '../../format/report-block.ts';
 import { CorruptRecordError, type Neighbours, type ReportPage, type StoredReport, type Window } from '../../store.ts';
-import { viewRecord } from '../environment.ts';
 import { keysFrom, type ReportTables } from '../report-tables.ts';
 import {
   type FoundReport,
@@ -17,6 +15,7 @@ import {
   requireStream,
   runsBefore,
   runsFrom,
+  viewRun,
 } from './runs.ts';
 import { isLost } from './set-aside.ts';
 
@@ -100,10 +99,9 @@ export const quickFirst = (tables: ReportTables, stream: number, observationsMs:
 export const quickRun = (tables: ReportTables, stream: number, observationsMs: number): Block | undefined => {
   for (const table of [tables.blocks, tables.tail]) {
     for (const key of table.getKeys({ ...keysFrom(stream, observationsMs), limit: 1 })) {
-      const value = viewRecord(table, key);
       try {
         requireStream(key, stream);
-        return openRun(key, value as RecordBytes); // the key was just seen in this snapshot
+        return openRun(key, viewRun(table, key));
       } catch (error) {
         if (error instanceof CorruptRecordError) return undefined;
         throw error;

@@ -5,7 +5,6 @@ import type { RecordBytes } from '../../format/record-bytes.ts';
 import { renderReport, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import { copyBlockIndex } from '../../format/report-block.ts';
 import { CorruptRecordError, type RenderedPage } from '../../store.ts';
-import { viewRecord } from '../environment.ts';
 import { keysFrom, streamOfKey } from '../report-tables.ts';
 import { readPage } from './found-reports.ts';
 import {
@@ -18,7 +17,7 @@ import {
   type Segment,
   type Wanted,
 } from './rendered-pieces.ts';
-import { type FoundRun, openRun, type ReportSource, requireStream, runsFrom } from './runs.ts';
+import { type FoundRun, openRun, type ReportSource, requireStream, runsFrom, viewRun } from './runs.ts';
 import type { Lease } from './slabs.ts';
 
 /** Runs whose indexes are kept, twice as many at most; each takes some 2 KB. */
@@ -104,7 +103,7 @@ function* plainRuns({ tables }: ReportSource, stream: number, ms: number): Gener
   for (const table of ['blocks', 'tail'] as const) {
     for (const key of tables[table].getKeys(keysFrom(stream, ms))) {
       if (streamOfKey(key) !== stream) return; // what is missing then is searched for
-      yield { table, key, view: () => viewRecord(tables[table], key) ?? Buffer.alloc(0) };
+      yield { table, key, view: () => viewRun(tables[table], key) };
     }
   }
 }

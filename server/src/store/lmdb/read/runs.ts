@@ -78,6 +78,9 @@ export const requireStream = (key: Buffer, stream: number): void => {
     throw new CorruptRecordError(`a key of stream ${streamOfKey(key)} is among those of stream ${stream}`);
 };
 
+/** The record under a key that was seen; nothing, which is no run, where keys out of order lead past it. */
+export const viewRun = (table: Table, key: Buffer): RecordBytes => viewRecord(table, key) ?? Buffer.alloc(0);
+
 /** Opens the run of a record; one whose index or key is not what was written is a `CorruptRecordError`. */
 export const openRun = (key: Buffer, value: RecordBytes): Block => {
   const run = openBlock(streamOfKey(key), value);
@@ -102,7 +105,7 @@ export const lastRun = (tables: ReportTables, stream: number): FoundRun | undefi
   for (const name of ['tail', 'blocks'] as const) {
     const table = tables[name];
     for (const key of table.getKeys(range))
-      return inspectRun(stream, { table: name, key, view: () => viewRecord(table, key) ?? Buffer.alloc(0) });
+      return inspectRun(stream, { table: name, key, view: () => viewRun(table, key) });
   }
   return undefined;
 };
@@ -121,8 +124,7 @@ function* runsInTable(place: Place, reverse: boolean): Generator<FoundRun> {
   const isThere = (key: Buffer): boolean => Buffer.compare(key, start) < 0 === reverse;
   const isOrdered = (keys: readonly Buffer[]): boolean =>
     keys.every((key, i) => i === 0 || Buffer.compare(keys[i - 1] as Buffer, key) < 0 !== reverse); // one before each
-  const open = (key: Buffer): FoundRun =>
-    inspectRun(stream, { table: name, key, view: () => viewRecord(table, key) ?? Buffer.alloc(0) });
+  const open = (key: Buffer): FoundRun => inspectRun(stream, { table: name, key, view: () => viewRun(table, key) });
   /** Are the keys behind the place, and the first there, where they belong? */
   const isSoundSeek = (first: readonly Buffer[]): boolean => {
     const behind = [
