@@ -19,6 +19,8 @@ const [linesMax, requestsMax] = [256, 2];
 const bulkStreams = 10;
 const pageLimit = 10;
 const probesPerSecond = 4;
+/** Wrong answers that are shown, beside their number. */
+const shownMax = 5;
 
 export type Answer = { readonly status: number | 'failed' | 'none'; readonly body: string };
 type Asked = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: string };
@@ -274,7 +276,7 @@ const createReader = (
   { acknowledged, complete }: ReturnType<typeof createSender>,
 ) => {
   const { nodes, world, streams, tally, onFailure } = meter;
-  const counts = { latestWentBack: 0, latestBehindOtherNode: 0, wrong: 0 };
+  const counts = { latestWentBack: 0, latestBehindOtherNode: 0, wrong: 0, wrongOnes: [] as string[] };
   const get = async (kind: Kind, node: number, path: string): Promise<Answer> => {
     const target = `/api/v1/reports${path}`;
     const { userId, secret } = world;
@@ -301,8 +303,9 @@ const createReader = (
     const { status, body } = await get(kind, node, path);
     if (status === 503 || typeof status === 'string' || (onFailure !== undefined && status !== 200)) return;
     const isRight = status === 200 && expected.every((text, i) => reportsOf(body)[i]?.fullReport === text);
-    if (isRight) tally.good('history', node);
-    else counts.wrong += 1;
+    if (isRight) return tally.good('history', node);
+    counts.wrong += 1;
+    if (counts.wrongOnes.length < shownMax) counts.wrongOnes.push(`${path}: ${status} ${body.slice(0, 300)}`);
   };
   const oneOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T; // never asked of an empty one
   const read = (i: number): Promise<void> => {
@@ -356,6 +359,8 @@ export type Load = {
     readonly latestWentBack: number;
     readonly latestBehindOtherNode: number;
     readonly wrong: number;
+    /** The first of them: what was asked, and the answer. */
+    readonly wrongOnes: readonly string[];
   };
   /**
    * No more is begun; resolves when everything under way has ended, with the longest gaps until then. What is not acknowledged then

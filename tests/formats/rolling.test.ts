@@ -14,7 +14,7 @@ const size =
 const expectNothingLost = (result: Awaited<ReturnType<typeof runRolling>>, plan: RollingPlan): void => {
   expect(result).toMatchObject({
     refused: 0,
-    wrong: 0,
+    wrongOnes: [],
     lost: 0,
     notStreamed: 0,
     controlNotStreamed: 1,
