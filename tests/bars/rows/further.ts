@@ -25,9 +25,8 @@ export const furtherBars = {
     control: 'one more report stored only at the source',
   },
   upgrade: {
-    test: 'two nodes of the last release on one PostgreSQL under ingest, reads and a live stream: each replaced by this release in turn, then one rolled back; everything acknowledged compared byte for byte',
+    test: 'two nodes of the last release on one PostgreSQL under ingest, reads and a live stream: each replaced by this release in turn, then one rolled back; a node with a store in a folder, replaced by two workers and rolled back; everything acknowledged compared byte for byte',
     files: ['tests/formats/rolling.test.ts'],
-    names: 'rolling upgrade',
     count: { unit: 'rolling upgrades', reduced: 1, full: 20, part: 2 },
     bounds: {
       lost: { max: 0 },
