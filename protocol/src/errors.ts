@@ -90,7 +90,7 @@ export type ErrorJson = {
 } & ErrorDetails;
 
 /** Renders an error for the wire. Details never replace the four fixed keys. */
-export const toErrorJson = (error: ApiError, requestId: string): ErrorJson => {
+export const toErrorJson = (error: Pick<ApiError, 'code' | 'message' | 'details'>, requestId: string): ErrorJson => {
   const fixed = { error: error.message, message: error.message, code: error.code, requestId };
   return { ...fixed, ...error.details, ...fixed };
 };

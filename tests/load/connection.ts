@@ -1,8 +1,11 @@
 // One connection of a load generator: a request at a time, on a socket that is opened again when it was closed.
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export type Answer = { readonly status: string; readonly retryAfter: boolean; readonly closes: boolean };
 export type Connection = {
+  /** Resolves once it is open. */
+  readonly open: () => Promise<void>;
   readonly send: (bytes: Buffer, onEnd: (answer: Answer | undefined) => void) => void;
   readonly close: () => void;
 };
@@ -31,7 +34,14 @@ export const openConnection = (port: number): Connection => {
       expected = head + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
     }
     received += chunk.length;
-    if (received >= expected) end(answer);
+    if (received < expected) return;
+    if (answer?.closes) drop();
+    end(answer);
+  };
+  const drop = (): void => {
+    const closed = socket;
+    socket = undefined;
+    closed?.destroy();
   };
   const open = (): Socket => {
     const made = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -45,6 +55,10 @@ export const openConnection = (port: number): Connection => {
     return made;
   };
   return {
+    open: async () => {
+      socket = open();
+      await once(socket, 'connect');
+    },
     send: (bytes, onEnd) => {
       [expected, received, ended] = [0, 0, onEnd];
       socket ??= open();

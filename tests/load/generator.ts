@@ -14,6 +14,8 @@ export type LoadPlan = {
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;
+  /** Whether all connections are open before the first request: too many at once would take the generator longer than a server waits. */
+  readonly opensFirst?: boolean;
   /** A request that no connection was free for within this time is given up, as its user would. */
   readonly patienceMs: number;
 };
@@ -54,7 +56,8 @@ const nowUs = (): number => performance.now() * 1_000;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Counts answers and times those that are 200. */
-const createCounts = (begunUs: number) => {
+const createCounts = () => {
+  let begunUs = 0;
   const answers: Record<string, number> = {};
   const all = createHistogram();
   const bySecond: Histogram[] = [];
@@ -63,6 +66,10 @@ const createCounts = (begunUs: number) => {
     Number(((histogram?.quantile(q) ?? 0) / 1_000).toFixed(2));
   return {
     lost,
+    /** Seconds count from here. */
+    begin: (us: number): void => {
+      begunUs = us;
+    },
     add: (plannedUs: number, answer: Answer | undefined): void => {
       if (answer === undefined) {
         lost.cut += 1;
@@ -108,6 +115,10 @@ const createQueue = (plan: LoadPlan, counts: ReturnType<typeof createCounts>) =>
     first = 0;
   };
   return {
+    open: async (): Promise<void> => {
+      for (let i = 0; i < connections.length; i += openedAtOnce)
+        await Promise.all(connections.slice(i, i + openedAtOnce).map((connection) => connection.open()));
+    },
     begin,
     plan: (plannedUs: number): void => void waiting.push(plannedUs),
     free: () => free.length,
@@ -123,12 +134,17 @@ const createQueue = (plan: LoadPlan, counts: ReturnType<typeof createCounts>) =>
   };
 };
 
+/** Connections that are opened together: fewer than wait to be accepted. */
+const openedAtOnce = 100;
+
 /** Runs a plan to its end. */
 export const generate = async (plan: LoadPlan): Promise<LoadResult> => {
-  const begunUs = nowUs();
-  const endUs = begunUs + plan.seconds * 1e6;
-  const counts = createCounts(begunUs);
+  const counts = createCounts();
   const queue = createQueue(plan, counts);
+  if (plan.opensFirst) await queue.open();
+  const begunUs = nowUs();
+  counts.begin(begunUs);
+  const endUs = begunUs + plan.seconds * 1e6;
   let planned = 0;
   const dueUs = (): number => begunUs + (planned / plan.rate) * 1e6;
   const planDue = (): void => {

@@ -13,7 +13,7 @@ import type { LoadPlan, LoadResult } from './generator.ts';
 export type LoadedServer = {
   readonly world: World;
   readonly server: Server;
-  readonly load: (plan: Pick<LoadPlan, 'rate' | 'seconds' | 'connections'>) => Promise<LoadResult>;
+  readonly load: (plan: Pick<LoadPlan, 'rate' | 'seconds' | 'connections' | 'opensFirst'>) => Promise<LoadResult>;
   /** Requests per second that it answers at most. */
   readonly measureCapacity: (seconds: number) => Promise<number>;
   readonly memoryPids: () => readonly number[];

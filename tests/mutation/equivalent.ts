@@ -9,6 +9,8 @@ export type Equivalent = {
 };
 
 const authenticate = 'server/src/access/authenticate.ts';
+const packed = 'server/src/store/format/packed-report.ts';
+const block = 'server/src/store/format/report-block.ts';
 const signing = 'protocol/src/request-signing.ts';
 
 export const equivalents: readonly Equivalent[] = [
@@ -32,4 +34,57 @@ export const equivalents: readonly Equivalent[] = [
     because: 'Nobody signs with the key that this would be the ID of.',
   },
   { path: authenticate, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
+  { path: packed, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
+  { path: packed, from: 'words === 0', to: 'false', because: 'A report of no words is a zero in either form.' },
+  ...['start + wordBytes > b.length', 'start + wordBytes'].map((from) => ({
+    path: packed,
+    from,
+    to: from === 'start + wordBytes' ? 'start - wordBytes' : 'false',
+    because: 'Behind the end of the base is nothing that equals a byte; asking first is faster.',
+  })),
+  {
+    path: packed,
+    from: 'i < length',
+    to: 'i <= length',
+    because: 'The byte that is written too much is overwritten by what follows, or cut off.',
+  },
+  ...[
+    ['length < wordBytes && headers[word] !== header', 'true'],
+    ['length < wordBytes && headers[word] !== header', 'length < wordBytes || headers[word] !== header'],
+    ['length < wordBytes', 'true'],
+    ['length < wordBytes', 'length <= wordBytes'],
+    ['base !== standing', 'true'],
+    ['headers[word] !== fromBase', 'true'],
+  ].map(([from = '', to = '']) => ({
+    path: packed,
+    from,
+    to,
+    because: 'What is there already is written once more, which takes longer.',
+  })),
+  ...['base.bytes.length > room.length', 'base.digits.length > roomDigits.length'].flatMap((from) =>
+    ['true', from.replace('>', '>=')].map((to) => ({
+      path: packed,
+      from,
+      to,
+      because: 'All of a base that is no longer than the room is the same bytes.',
+    })),
+  ),
+  {
+    path: block,
+    from: 'reports[0]?.fullReport',
+    to: 'reports[0].fullReport',
+    because: 'There is at least one report. The compiler asks.',
+  },
+  {
+    path: block,
+    from: 'bytes.length < headBytes',
+    to: 'bytes.length <= headBytes',
+    because: 'In six bytes there is no entry, whatever they count.',
+  },
+  {
+    path: block,
+    from: 'i === 0',
+    to: 'false',
+    because: 'The first report has no word of a base, so that it is read the same with one, which takes longer.',
+  },
 ];

@@ -66,6 +66,9 @@ const tallyGrowths = (growths: readonly Growth[]): Record<string, number> => ({
   'processes of a database more, at most': Math.max(0, ...growths.filter(isDatabase).map((one) => one.processes)),
 });
 
+/** Collections that a program must have had for its heap to be shown. */
+const shownMin = 10;
+
 const tallySoak = ({ load, told, growths, drift, ...result }: SoakResult): void =>
   tally({
     acknowledged: load.acknowledged,
@@ -121,6 +124,8 @@ test(`soak: a whole deployment for ${minutes} minutes loses nothing, and fails o
   tallySoak(result);
   for (const { name, floors } of result.growths)
     progress(`soak: least memory of ${name} over time, in MB: ${floors.map(Math.round).join(' ')}`);
+  for (const { name, megabytes } of result.heaps.filter((one) => one.megabytes.length >= shownMin))
+    progress(`soak: heap of ${name} in use over time, in MB: ${megabytes.map((one) => one.toFixed(1)).join(' ')}`);
   progress(`soak: failures that the documents allow:\n${formatAllowed(result.allowed)}`);
   expect(result).toMatchObject({
     ended: [],

@@ -15,6 +15,7 @@ import { createSignedReports, type SignedReports, secondStream } from '../suppor
 import { type Firing, judgeAlerts, type Occurrence, startPrometheus } from './alerts.ts';
 import { describeAnswer } from './answers.ts';
 import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
+import { heapsOf } from './collecting.ts';
 import { countUndelivered } from './coverage.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
@@ -60,6 +61,8 @@ export type SoakResult = {
   readonly allowed: readonly AllowedRow[];
   readonly growths: readonly Growth[];
   /** Of the latency of requests without retries, while nothing was done. */
+  /** Of programs that tell, what is in use of the heap of their main thread over time. */
+  readonly heaps: readonly { readonly name: string; readonly megabytes: readonly number[] }[];
   readonly drift: Drift | undefined;
   /** How much more the file of the second deployment grew than what is in it, in percent. */
   readonly fileExcess: number;
@@ -227,6 +230,7 @@ const judge = async (found: Found): Promise<SoakResult> => {
     forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (${lastEvent(atMs)})`),
     allowed,
     growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs, plan.leastLifeMs) ?? []),
+    heaps: lives.map(({ name, pid }) => ({ name, megabytes: heapsOf(pid) })),
     drift: driftOf(told.latencies, busy, plan.warmUpMs),
     fileExcess: excessOf(found.filesBefore, await filesOf(deployment)),
     alerts: firings && judgeAlerts(occurred, firings, possible),

@@ -1,8 +1,8 @@
 // Detects clients that do not read: none of a connection's waiting bytes were sent for a while.
 import type { Socket } from 'node:net';
 
-/** A client that takes nothing for this long is gone: with the time until that is seen, it is closed within 10 s. */
-const stalledMaxMs = 8_000;
+/** A client that takes nothing for this long is gone. With a thousand of them it takes up to 3 s more until that is seen: they are closed within 10 s. */
+const stalledMaxMs = 7_000;
 /** A client that reads slower than `bytesPerSecondMin` is cut once it has kept us waiting for this long. */
 const slowAfterMs = 30_000;
 const bytesPerSecondMin = 1_024;

@@ -99,6 +99,9 @@ type Exchange = {
   code: typeof sandboxFault | null;
 };
 
+/** Made once: to note where it was thrown costs as much as the rest of the answer. */
+const overloaded = errorOf('overloaded');
+
 export const createPipeline = (parts: PipelineParts): Pipeline => {
   const { gate, readQuery, handlers, intercept } = parts;
   const withinDeadline = createAnswerDeadline(parts.monotonicMs);
@@ -120,7 +123,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     }
     const { name, route } = matched;
     exchange.route = name;
-    if (isShed(name, parts.load.level())) throw errorOf('overloaded');
+    if (isShed(name, parts.load.level())) throw overloaded;
     exchange.caller = gate.admit(route, method, url, headers, address, times.nowMs);
     const query = readQuery(name, target.query, times.reportNowMs);
     exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));

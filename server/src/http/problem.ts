@@ -26,15 +26,15 @@ export type ErrorAnswer = Answer & { readonly body: string };
 
 /** Renders an error. 429 and 503 carry `retryAfterSeconds`. */
 export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer => {
+  const { code, message } = error;
   const { allow, ...details } = error.details;
-  const shown = new ApiError(error.code, error.message, details);
   const headers: string[] = [];
   const status = statusOf(error);
   if (status === 429 || status === 503) headers.push('Retry-After', String(retryAfterSeconds));
   if (typeof allow === 'string') headers.push('Allow', allow);
   return {
     status,
-    body: JSON.stringify(toErrorJson(shown, requestId)),
+    body: JSON.stringify(toErrorJson({ code, message, details }, requestId)),
     cacheControl: 'no-store',
     headers,
   };

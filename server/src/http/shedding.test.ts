@@ -1,6 +1,6 @@
 import { type RouteName, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { createLoadAverage, isShed, type LoadLevel } from './shedding.ts';
+import { createLoadAverage, createSparing, isShed, type LoadLevel } from './shedding.ts';
 
 const eventLoopLagMaxMs = 250;
 
@@ -31,6 +31,21 @@ test('shedding: sustained delay sheds the most expensive requests first, then th
   expect(after).toContain(1);
   expect(after.at(-1)).toBe(0);
   expect(after).toEqual(after.toSorted((a, b) => b - a));
+});
+
+test('shedding: a level ends at three quarters of its bound, which shedding itself brings about', () => {
+  const average = createLoadAverage(eventLoopLagMaxMs);
+  levels(average, 900, 30);
+  expect(levels(average, 376, 100).at(-1)).toBe(2);
+  expect(levels(average, 374, 100).at(-1)).toBe(1);
+  expect(levels(average, 188, 100).at(-1)).toBe(1);
+  expect(levels(average, 187, 100).at(-1)).toBe(0);
+});
+
+test('shedding: however far behind, every other request is spared, and what reads much never', () => {
+  const spare = createSparing();
+  const given = ([0, 2, 1, 2, 2, 0, 2] as const).map(spare);
+  expect(given).toEqual([0, 1, 1, 2, 1, 0, 2]);
 });
 
 test('shedding: a few requests are never shed', () => {

@@ -2,12 +2,13 @@
 // most expensive ones, and ends when they no longer wait (D142).
 import type { RouteName } from '@sealpost/protocol';
 
-/** 0: nothing is shed. 1: what reads or renders much. 2: everything but /time and /status.json. */
+/** 0: nothing is shed. 1: what reads or renders much. 2: everything but /time and /status.json, for every other request. */
 export type LoadLevel = 0 | 1 | 2;
 
 export type Load = {
   /** Counts a request. */
   readonly count: () => void;
+  /** For the next request. */
   readonly level: () => LoadLevel;
 };
 
@@ -46,13 +47,15 @@ const stallTimesMax = 4;
  * would not lessen it.
  */
 const requestsPerSecondMin = 20;
+/** A level ends below this part of its bound: shedding lessens the delay, and what it lessens it by must not end it. */
+const endShare = 3 / 4;
 
-/** Judges the delays of the loop: level 1 begins above `eventLoopLagMaxMs` on average, level 2 above twice that; each ends below half of its bound. */
+/** Judges the delays of the loop: level 1 begins above `eventLoopLagMaxMs` on average, level 2 above twice that. */
 export const createLoadAverage = (eventLoopLagMaxMs: number) => {
   let lagMs = 0;
   let requestsPerSecond = 0;
   let level: LoadLevel = 0;
-  const isAbove = (bound: number, was: boolean): boolean => lagMs > (was ? bound / 2 : bound);
+  const isAbove = (bound: number, was: boolean): boolean => lagMs > (was ? endShare * bound : bound);
   return {
     level: (): LoadLevel => level,
     /** Takes the delay of a tick, the requests since the last one, and the milliseconds since. */
@@ -66,6 +69,19 @@ export const createLoadAverage = (eventLoopLagMaxMs: number) => {
   };
 };
 
+/**
+ * Spares every other request at level 2: to shed one costs half of what an answer does, so that a server whose thousands of clients ask again at once
+ * would do nothing else, and never catch up.
+ */
+export const createSparing = () => {
+  let isSpared = false;
+  return (level: LoadLevel): LoadLevel => {
+    if (level < 2) return level;
+    isSpared = !isSpared;
+    return isSpared ? 1 : 2;
+  };
+};
+
 export type WatchedLoad = Load & { readonly lagMs: () => number; readonly stop: () => void };
 
 const tickMs = 50;
@@ -73,6 +89,7 @@ const tickMs = 50;
 /** Watches the loop of this process. */
 export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
   const average = createLoadAverage(eventLoopLagMaxMs);
+  const spare = createSparing();
   let [lag, requests, lastMs] = [0, 0, monotonicMs()];
   const timer = setInterval(() => {
     const now = monotonicMs();
@@ -84,7 +101,7 @@ export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number):
     count: () => {
       requests += 1;
     },
-    level: average.level,
+    level: () => spare(average.level()),
     lagMs: () => lag,
     stop: () => clearInterval(timer),
   };

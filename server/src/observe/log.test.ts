@@ -164,6 +164,16 @@ test('log: a flood of rejections is a few lines, then one that counts the rest b
   });
 });
 
+test('log: of a flood of shed requests as well', () => {
+  const log = open();
+  for (let i = 0; i < 1_000; i += 1) log.observe(request({ status: 503, code: 'overloaded' }));
+  log.due[0]?.();
+  expect(log.parsed().map(({ event, count, codes }) => [event, count, codes])).toEqual([
+    ...Array.from({ length: 3 }, () => ['request', undefined, undefined]),
+    ['suppressed', 997, { overloaded: 997 }],
+  ]);
+});
+
 test('log: the next second has its own lines, after the count of the last one', () => {
   const log = open();
   for (let i = 0; i < 5; i += 1) log.observe(refused('malformed_line'));
@@ -179,7 +189,7 @@ test('log: the next second has its own lines, after the count of the last one', 
   ]);
 });
 
-test('log: one kind of warning does not suppress another, and requests are never suppressed', () => {
+test('log: one kind of warning does not suppress another, and requests that are not shed are never suppressed', () => {
   const log = open();
   for (let i = 0; i < 10; i += 1) log.observe(refused('malformed_line'));
   for (let i = 0; i < 10; i += 1) log.observe(request());

@@ -53,7 +53,7 @@ export const openLog = (options: LogOptions): Log => {
   const requests = openLogger((line) => destination.write(line));
   const plainText = logger.isLevelEnabled('info')
     ? createPlainText(options.slowMs, () => timeOf(options.nowMs()))
-    : notPlain;
+    : () => undefined;
   const limit = createComplaintLimit(options, (of, count, codes) =>
     logger.warn({ event: 'suppressed', of, count, codes }),
   );
@@ -283,11 +283,12 @@ const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
 
 const shedCodes: readonly string[] = countedCodes.shed;
 
-// Shedding is meant to be cheap and has no cause worth a stack, and a sandbox answers 5xx on purpose; any other 5xx has a cause.
+// Shedding is meant to be cheap: it has no cause worth a stack, and of many only a few lines. A sandbox answers 5xx on purpose; any other 5xx has a cause.
 const requestLine = (event: RequestEvent, slowMs: number): Line => {
   const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
   const isMeant = code === sandboxFault;
-  const failed = status >= 500 && !isMeant && !(code !== null && shedCodes.includes(code));
+  const isShed = code !== null && shedCodes.includes(code);
+  const failed = status >= 500 && !isMeant && !isShed;
   const slow = durationMs >= slowMs;
   const fields = {
     event: event.kind,
@@ -303,10 +304,8 @@ const requestLine = (event: RequestEvent, slowMs: number): Line => {
     ...(failed && { error: describeError(error) }),
   };
   const isBad = !isMeant && (slow || status >= 500);
-  return { level: failed ? 'error' : isBad ? 'warn' : 'info', fields };
+  return { level: failed ? 'error' : isBad ? 'warn' : 'info', fields, ...(isShed && { complaint: code }) };
 };
-
-const notPlain = (): undefined => undefined;
 
 /** Methods of answers whose line is made by hand. */
 const plainMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);

@@ -38,6 +38,10 @@ test.each([
   expect(unpackReport(Buffer.from(stored))).toEqual(report);
 });
 
+test('packed report: a whole word may be stored as a text', () => {
+  expect(unpackReport(Buffer.from([1, 0, 64, ...whole]))).toEqual(whole);
+});
+
 test('packed report: words of the base are bits of a mask, the lowest first, and a shorter base has fewer', () => {
   const base = Buffer.concat(Array.from({ length: 10 }, (_, i) => word(31, i + 1)));
   const changed = Buffer.concat([base.subarray(0, 32), word(31, 99), base.subarray(64)]);

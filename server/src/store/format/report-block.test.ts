@@ -33,6 +33,16 @@ test('block: every report comes back with its window', () => {
   expect(block.length).toBeLessThan(64 * 736 * 0.4);
 });
 
+test('block: a report that is read first is packed against the first one, which it is read with', () => {
+  const encoded = encodeBlock(7, reports);
+  expect(encoded.length).toBeLessThan(64 * 736 * 0.4);
+  const fitted = encodeFittingBlock(7, reports, (bytes) => bytes);
+  expect(fitted.bytes).toEqual(encodeBlock(7, reports.slice(0, fitted.count)));
+  expect(fitted.bytes.length).toBeLessThan(fitted.count * 736 * 0.4);
+  const { fullReport } = openBlock(7, encoded).report(5);
+  expect(fullReport).toEqual(Buffer.from((reports[5] as BlockReport).fullReport)); // there are 64
+});
+
 test('block: the first report at or after a moment', () => {
   const { firstAtOrAfter } = openBlock(7, block);
   expect([0, t0 * 1_000, t0 * 1_000 + 1, (t0 + 126) * 1_000, (t0 + 126) * 1_000 + 1].map(firstAtOrAfter)).toEqual([
@@ -137,6 +147,27 @@ test('block: the error names the stream, and the report by its time', () => {
   );
 });
 
+/** A block whose index has a right checksum, whatever else is wrong with it. */
+const sealed = (count: number, rest: Buffer): Buffer => {
+  const bytes = Buffer.concat([Buffer.alloc(6), rest]);
+  bytes.writeUInt16BE(count, 4);
+  bytes.writeUInt32BE(crc32(bytes.subarray(4), 7), 0);
+  return bytes;
+};
+
+test('block: one without reports, or with fewer entries than it counts, is corrupt whatever its checksum', () => {
+  for (const bytes of [Buffer.alloc(0), sealed(0, Buffer.alloc(0)), sealed(2, Buffer.alloc(18))])
+    expect(() => openBlock(7, bytes)).toThrow(CorruptRecordError);
+});
+
+test('block: one whose only report has no bytes can be opened, and not read', () => {
+  const empty = sealed(1, Buffer.alloc(18));
+  expect(openBlock(7, empty).count).toBe(1);
+  expect(() => openBlock(7, empty).report(0)).toThrow(new CorruptRecordError('a packed report is empty'));
+  expect(claimedContents(empty)).toEqual({ reports: 1, reportBytes: 0 });
+  expect(blockIndexBytes(empty.subarray(0, 6))).toBe(24);
+});
+
 test('block: what one with a damaged index claims to hold counts only if its lengths add up', () => {
   const encoded = encodeBlock(7, small);
   encoded[0] = 0;
@@ -170,6 +201,22 @@ test.each([
   const fitted = encodeFittingBlock(7, given, diskBytes);
   expect(fitted.count).toBe(expected);
   expect(fitted.bytes).toEqual(encodeBlock(7, given.slice(0, expected)));
+});
+
+/** Chooses by what each report takes at each length, from the shortest on. */
+const chosenBy = (each: (count: number) => number): number => {
+  let count = fittedReports.min - 1;
+  return encodeFittingBlock(7, alike(200), () => {
+    count += 1;
+    return each(count) * count;
+  }).count;
+};
+
+test('block: of lengths that take the same the shortest, and past 64 reports the first after which they take more', () => {
+  expect(chosenBy(() => 1)).toBe(48);
+  expect(chosenBy((count) => (count === 60 ? 1 : 2))).toBe(60);
+  expect(chosenBy((count) => ({ 64: 2, 70: 1 })[count] ?? 3)).toBe(64);
+  expect(chosenBy((count) => ({ 63: 2, 70: 1 })[count] ?? 3)).toBe(70);
 });
 
 test('block: a run has 64 reports, or 48 to 96 where its length is fitted', () => {

@@ -116,8 +116,9 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   const fullReportBytes = (i: number) => unpackedBytes(bytes, startOf(i), startOf(i + 1));
   let base: Unpacked | undefined;
   const baseOf = (i: number): Unpacked | undefined => {
-    if (i > 0) base ??= keepUnpacked(unpackShared(bytes, startOf(0), startOf(1)));
-    return i > 0 ? base : undefined;
+    if (i === 0) return undefined;
+    base ??= keepUnpacked(unpackShared(bytes, startOf(0), startOf(1)));
+    return base;
   };
   const readShared = (i: number, range: Window): Unpacked => {
     const unpacked = unpackShared(bytes, startOf(i), startOf(i + 1), baseOf(i));
