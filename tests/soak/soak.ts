@@ -60,9 +60,9 @@ export type SoakResult = {
   readonly forbidden: readonly string[];
   readonly allowed: readonly AllowedRow[];
   readonly growths: readonly Growth[];
-  /** Of the latency of requests without retries, while nothing was done. */
   /** Of programs that tell, what is in use of the heap of their main thread over time. */
   readonly heaps: readonly { readonly name: string; readonly megabytes: readonly number[] }[];
+  /** Of the latency of requests without retries, while nothing was done. */
   readonly drift: Drift | undefined;
   /** How much more the file of the second deployment grew than what is in it, in percent. */
   readonly fileExcess: number;
