@@ -243,6 +243,7 @@ const openListener = async (
       ...settings.listen,
       ...(tls && { tls }),
       connections: { ...settings, addressOf: peerAddressOf(rules) },
+      onAccepted: load.accepted,
     },
     signIn === undefined ? handle : withSignIn(handle, signIn, newRequestId, observe),
     newRequestId,

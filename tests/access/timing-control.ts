@@ -47,7 +47,7 @@ const parts: PipelineParts = {
   monotonicMs,
   newRequestId,
   isDraining: () => false,
-  load: { count: () => {}, level: () => 0 },
+  load: { begin: () => 0 },
   contextOf: unreachable,
   observe: () => {},
   isTls: false,

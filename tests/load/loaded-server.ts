@@ -13,7 +13,9 @@ import type { LoadPlan, LoadResult } from './generator.ts';
 export type LoadedServer = {
   readonly world: World;
   readonly server: Server;
-  readonly load: (plan: Pick<LoadPlan, 'rate' | 'seconds' | 'connections' | 'opensFirst'>) => Promise<LoadResult>;
+  readonly load: (
+    plan: Pick<LoadPlan, 'rate' | 'seconds' | 'connections' | 'opensFirst'> & Partial<Pick<LoadPlan, 'patienceMs'>>,
+  ) => Promise<LoadResult>;
   /** Requests per second that it answers at most. */
   readonly measureCapacity: (seconds: number) => Promise<number>;
   readonly memoryPids: () => readonly number[];
@@ -77,7 +79,8 @@ export const startLoadedServer = async (
   const load: LoadedServer['load'] = async (plan) => {
     const told = once(generator, 'message');
     const { port } = server;
-    generator.send({ ...plan, port, account: world, targets: targetsOf(now, seconds), patienceMs } satisfies LoadPlan);
+    const targets = targetsOf(now, seconds);
+    generator.send({ patienceMs, ...plan, port, account: world, targets } satisfies LoadPlan);
     return (await told)[0] as LoadResult; // what the program sends
   };
   return {

@@ -110,7 +110,7 @@ export const openService = async (
     nowMs,
     monotonicMs,
     isDraining: () => false,
-    load: { count: () => {}, level: () => 0 },
+    load: { begin: () => 0 },
     observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
   });

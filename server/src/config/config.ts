@@ -210,7 +210,7 @@ export const settingsTable = {
     defaultText: '250',
     parse: wholeNumber(10, 60_000),
     expected: 'a whole number of milliseconds from 10 to 60000',
-    help: 'above this average delay of the event loop, requests are shed with 503, those that read most first',
+    help: 'when requests keep others waiting for longer, requests are shed with 503, those that read most first',
   }),
   drainMs: row({
     env: 'SEALPOST_DRAIN_MS',

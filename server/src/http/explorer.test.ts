@@ -3,12 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError, errorOf } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
-import { createRateLimiter } from '../access/rate-limit.ts';
-import { createAddressSet } from '../runtime/ip-address.ts';
 import { answerFile, type FindFile, openExplorer, type ServedFile } from './explorer.ts';
-import { createGate } from './gate.ts';
-import { createPipeline } from './pipeline.ts';
-import { openHttpServer } from './server.ts';
+import { openShedding } from './shedding-listener.fixture.ts';
 import { matchRoute } from './target.ts';
 
 const folders: string[] = [];
@@ -198,33 +194,7 @@ test.each([
 });
 
 test('explorer: its files are served while requests are shed, up to the limit of the address', async () => {
-  const unused = {} as never; // no request gets as far
-  const rules = {
-    requestsPerSecond: 0,
-    anonymousRequestsPerSecond: 0,
-    publicRequestsPerSecond: 10,
-    failuresPerSecond: 0,
-    trustedProxies: createAddressSet([]),
-  };
-  const [accounts, addresses] = [createRateLimiter(10), createRateLimiter(10)];
-  const monotonicMs = () => 0;
-  const gate = createGate({ authenticator: unused, accounts, addresses, rules, monotonicMs, readableOf: unused });
-  const { handle } = createPipeline({
-    handlers: unused,
-    gate,
-    readQuery: unused,
-    contextOf: unused,
-    findFile: open(),
-    nowMs: Date.now,
-    reportNowMs: Date.now,
-    monotonicMs,
-    newRequestId: () => 'id',
-    isDraining: () => false,
-    load: { count: () => {}, level: () => 2 },
-    isTls: false,
-    observe: () => {},
-  });
-  const listener = await openHttpServer({ host: '127.0.0.1', port: 0 }, handle, () => 'id');
+  const { listener } = await openShedding(open());
   const statusOf = async (path: string) => (await fetch(`${listener.url}${path}`)).status;
   try {
     const files = ['/', '/?q=eth', '/inspect', '/assets/main-1a2b.js'];

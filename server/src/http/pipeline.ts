@@ -13,6 +13,7 @@ import type { Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
+import { createRejections } from './rejections.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
 import { createSentBodies, type SentBodies } from './sent-bodies.ts';
 import { isShed, type Load } from './shedding.ts';
@@ -108,7 +109,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
 
   const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
-    parts.load.count();
+    const level = parts.load.begin(exchange.upgrade === undefined ? socket : undefined, exchange.startedMs);
     const times: RequestTimes = { nowMs: parts.nowMs() + clockOffsetMs, reportNowMs: parts.reportNowMs() };
     const headers = readHeaders(rawHeaders);
     exchange.headers = headers;
@@ -123,7 +124,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     }
     const { name, route } = matched;
     exchange.route = name;
-    if (isShed(name, parts.load.level())) throw overloaded;
+    if (isShed(name, level)) throw overloaded;
     exchange.caller = gate.admit(route, method, url, headers, address, times.nowMs);
     const query = readQuery(name, target.query, times.reportNowMs);
     exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
@@ -145,6 +146,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   const replies = createReplies(parts, sentBodies, () => {
     active -= 1;
   });
+  const holdOrFail = holdRejections(parts, replies.fail);
   const handle = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void => {
     active += 1;
     const exchange: Exchange = {
@@ -159,18 +161,31 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
       headers: undefined,
       code: null,
     };
-    const fail = (thrown: unknown): void => replies.fail(exchange, thrown);
     let answer: Answer | Promise<Answer>;
     try {
       answer = begin(exchange);
     } catch (thrown) {
-      return void fail(thrown);
+      return void holdOrFail(exchange, thrown);
     }
     // The hot path answers at once: a promise for it would cost as much as the look-up.
-    if (answer instanceof Promise) answer.then((late) => sendOrFail(replies, exchange, late), fail);
+    if (answer instanceof Promise)
+      answer.then(
+        (late) => sendOrFail(replies, exchange, late),
+        (thrown) => holdOrFail(exchange, thrown),
+      );
     else sendOrFail(replies, exchange, answer);
   };
   return { handle, activeRequests: () => active };
+};
+
+/** Fails requests, and those that are shed when their turn comes. */
+const holdRejections = (
+  { monotonicMs, isDraining }: PipelineParts,
+  fail: ReturnType<typeof createReplies>['fail'],
+): typeof fail => {
+  const reject = (exchange: Exchange): void => fail(exchange, overloaded);
+  const held = createRejections({ monotonicMs, isUrgent: isDraining, reject });
+  return (exchange, thrown) => (thrown === overloaded ? held.add(exchange) : fail(exchange, thrown));
 };
 
 /** An answer that a sandbox may replace or drop: its body is released once the response is over, whatever was sent. */

@@ -32,10 +32,10 @@ export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds:
   const status = statusOf(error);
   if (status === 429 || status === 503) headers.push('Retry-After', String(retryAfterSeconds));
   if (typeof allow === 'string') headers.push('Allow', allow);
-  return {
-    status,
-    body: JSON.stringify(toErrorJson({ code, message, details }, requestId)),
-    cacheControl: 'no-store',
-    headers,
-  };
+  const body = JSON.stringify(toErrorJson({ code, message, details }, requestId));
+  const answer = { status, body, cacheControl: 'no-store', headers };
+  return asciiText.test(body) ? { ...answer, ascii: true } : answer;
 };
+
+/** Nearly all errors are, and go out in one write. */
+const asciiText = /^[\x20-\x7e]*$/;

@@ -28,6 +28,7 @@ export type ListenOptions = {
   /** How many connections there may be, and what may wait for them; generous bounds where absent. */
   readonly connections?: Partial<GuardRules>;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  readonly onAccepted?: () => void;
 };
 
 export type HttpListener = {
@@ -84,6 +85,12 @@ const tlsOptions = {
   handshakeTimeout: handshakeMaxMs,
 } as const;
 
+/**
+ * Connections that may wait to be accepted; the system has a bound of its own. With Node's 511, clients beyond them take themselves for connected while
+ * what they send is dropped, and sent again for seconds.
+ */
+const backlog = 4_096;
+
 /** More headers than this are rejected, by us: some Node releases drop the rest in silence, others close the connection. */
 const headersMax = 200;
 
@@ -119,6 +126,7 @@ export const openHttpServer = async (
     onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
   });
   guard.watch(server, options.tls !== undefined);
+  if (options.onAccepted !== undefined) server.on('connection', options.onAccepted);
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
   server.on('checkExpectation', onRequest);
   // A server accepts plain and TLS sockets. One whose handshake failed gets here too, and cannot be answered.
@@ -154,7 +162,7 @@ export const openHttpServer = async (
 const listen = (server: Server, { host, port }: ListenOptions, tell: (event: ListenerEvent) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen({ port, host, backlog }, () => {
       server.off('error', reject);
       // Out of descriptors, for example: the listener continues, and the client retries.
       server.on('error', () => tell({ kind: 'connectionDropped', reason: 'accept' }));

@@ -1,57 +1,29 @@
 import { type RouteName, routes } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { createLoadAverage, createSparing, isShed, type LoadLevel } from './shedding.ts';
+import { createOverload, isShed, type LoadLevel } from './shedding.ts';
 
-const eventLoopLagMaxMs = 250;
+const eventLoopLagMaxMs = 300;
 
-/** The levels after each of several ticks with the same delay and load. */
-const levels = (average: ReturnType<typeof createLoadAverage>, delayMs: number, ticks: number, perSecond = 1_000) =>
-  Array.from({ length: ticks }, (): LoadLevel => {
-    const elapsedMs = 50 + delayMs;
-    average.add(delayMs, (perSecond * elapsedMs) / 1_000, elapsedMs);
-    return average.level();
-  });
+/** The levels for requests that waited so long, one after the other at the same moment. */
+const levelsAt = (judge: ReturnType<typeof createOverload>, nowMs: number, ...waits: readonly number[]) =>
+  waits.map((waitedMs) => judge(waitedMs, nowMs));
 
-test('shedding: one stall, however long, sheds nothing', () => {
-  const average = createLoadAverage(eventLoopLagMaxMs);
-  levels(average, 2, 100);
-  expect(levels(average, 60_000, 1)).toEqual([0]);
-  expect(levels(average, 2, 10)).toEqual(Array.from({ length: 10 }, () => 0));
+test('shedding: nothing is shed up to the bound', () => {
+  expect(levelsAt(createOverload(eventLoopLagMaxMs), 0, 0, 100, 299, 300)).toEqual([0, 0, 0, 0]);
 });
 
-test('shedding: sustained delay sheds the most expensive requests first, then the others, and ends again', () => {
-  const average = createLoadAverage(eventLoopLagMaxMs);
-  expect(levels(average, 400, 20)).toEqual([
-    ...Array.from({ length: 7 }, () => 0),
-    ...Array.from({ length: 13 }, () => 1),
-  ]);
-  expect(levels(average, 900, 10).at(-1)).toBe(2);
-  expect(levels(average, 2, 3)).toContain(2);
-  const after = levels(average, 2, 30);
-  expect(after).toContain(1);
-  expect(after.at(-1)).toBe(0);
-  expect(after).toEqual(after.toSorted((a, b) => b - a));
+test('shedding: beyond the bound, who waited for a third of it is shed if its request is expensive, for half of it in any case', () => {
+  const judge = createOverload(eventLoopLagMaxMs);
+  expect(levelsAt(judge, 0, 301)).toEqual([2]);
+  expect(levelsAt(judge, 1, 0, 100, 101, 150, 151, 300)).toEqual([0, 0, 1, 1, 2, 2]);
 });
 
-test('shedding: a level ends at three quarters of its bound, which shedding itself brings about', () => {
-  const average = createLoadAverage(eventLoopLagMaxMs);
-  levels(average, 900, 30);
-  expect(levels(average, 376, 100).at(-1)).toBe(2);
-  expect(levels(average, 374, 100).at(-1)).toBe(1);
-  expect(levels(average, 188, 100).at(-1)).toBe(1);
-  expect(levels(average, 187, 100).at(-1)).toBe(0);
-});
-
-test('shedding: however far behind, every other request is spared, and what reads much never', () => {
-  const spare = createSparing();
-  const given = ([0, 2, 1, 2, 2, 0, 2] as const).map(spare);
-  expect(given).toEqual([0, 1, 1, 2, 1, 0, 2]);
-});
-
-test('shedding: a few requests are never shed', () => {
-  const average = createLoadAverage(eventLoopLagMaxMs);
-  expect(levels(average, 900, 100, 19)).toEqual(Array.from({ length: 100 }, () => 0));
-  expect(levels(average, 900, 30, 100).at(-1)).toBe(2);
+test('shedding: it lasts until nothing was shed for a second', () => {
+  const judge = createOverload(eventLoopLagMaxMs);
+  expect(levelsAt(judge, 5_000, 301)).toEqual([2]);
+  expect(levelsAt(judge, 6_000, 101)).toEqual([1]);
+  expect(levelsAt(judge, 7_000, 100, 101)).toEqual([0, 1]);
+  expect(levelsAt(judge, 8_001, 101, 300)).toEqual([0, 0]);
 });
 
 test('shedding: the clock and the status are never shed, single reports last', () => {

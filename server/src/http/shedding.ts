@@ -1,15 +1,14 @@
-// Sheds load when the event loop falls behind. A single stall does not count: shedding starts once requests have had to wait for a while, with the
-// most expensive ones, and ends when they no longer wait (D142).
+// Sheds load when requests keep each other waiting. A stall does not count, nor does work that is not a request's: shedding would not lessen
+// it (D142).
 import type { RouteName } from '@sealpost/protocol';
+import { createReadTurns, type ReadTurns, type TurnSocket } from './read-turns.ts';
 
-/** 0: nothing is shed. 1: what reads or renders much. 2: everything but /time and /status.json, for every other request. */
+/** 0: nothing is shed. 1: what reads or renders much. 2: everything but /time and /status.json. */
 export type LoadLevel = 0 | 1 | 2;
 
 export type Load = {
-  /** Counts a request. */
-  readonly count: () => void;
-  /** For the next request. */
-  readonly level: () => LoadLevel;
+  /** Counts a request that begins now, and says what is shed. The socket is absent for one that is handed over. */
+  readonly begin: (socket: TurnSocket | undefined, nowMs: number) => LoadLevel;
 };
 
 /** Shed first: they read many reports, or render much. */
@@ -38,70 +37,41 @@ export const isShed = (route: RouteName, level: LoadLevel): boolean => {
   return level === 1 ? expensive.has(route) : !indispensable.has(route);
 };
 
-/** The part of the average that each tick makes up. */
-const weight = 1 / 8;
-/** A delay counts as at most so many times the bound: one stall, however long, does not reach it. */
-const stallTimesMax = 4;
-/**
- * No request blocks the loop for more than 5 ms, so that fewer than this are at most a tenth of its time: the load is elsewhere, and shedding them
- * would not lessen it.
- */
-const requestsPerSecondMin = 20;
-/** A level ends below this part of its bound: shedding lessens the delay, and what it lessens it by must not end it. */
-const endShare = 3 / 4;
+/** Once overloaded, a server answers who waited for at most these shares of the bound, so that it stays well below it. */
+const answeredShare = 1 / 2;
+const expensiveShare = 1 / 3;
+/** A server is no longer overloaded when nothing had to be shed for so long. */
+const calmMs = 1_000;
 
-/** Judges the delays of the loop: level 1 begins above `eventLoopLagMaxMs` on average, level 2 above twice that. */
-export const createLoadAverage = (eventLoopLagMaxMs: number) => {
-  let lagMs = 0;
-  let requestsPerSecond = 0;
-  let level: LoadLevel = 0;
-  const isAbove = (bound: number, was: boolean): boolean => lagMs > (was ? endShare * bound : bound);
-  return {
-    level: (): LoadLevel => level,
-    /** Takes the delay of a tick, the requests since the last one, and the milliseconds since. */
-    add: (delayMs: number, requests: number, elapsedMs: number): void => {
-      lagMs += weight * (Math.min(delayMs, stallTimesMax * eventLoopLagMaxMs) - lagMs);
-      requestsPerSecond += weight * ((requests * 1_000) / Math.max(1, elapsedMs) - requestsPerSecond);
-      if (requestsPerSecond < requestsPerSecondMin) level = 0;
-      else if (isAbove(2 * eventLoopLagMaxMs, level === 2)) level = 2;
-      else level = isAbove(eventLoopLagMaxMs, level > 0) ? 1 : 0;
-    },
+/** Judges how long requests were kept waiting by others. Overloaded is a server where that was more than `eventLoopLagMaxMs`. */
+export const createOverload = (eventLoopLagMaxMs: number) => {
+  let shedMs = Number.NEGATIVE_INFINITY;
+  return (waitedMs: number, nowMs: number): LoadLevel => {
+    if (waitedMs <= eventLoopLagMaxMs && nowMs - shedMs > calmMs) return 0;
+    if (waitedMs <= expensiveShare * eventLoopLagMaxMs) return 0;
+    shedMs = nowMs;
+    return waitedMs > answeredShare * eventLoopLagMaxMs ? 2 : 1;
   };
 };
 
-/**
- * Spares every other request at level 2: to shed one costs half of what an answer does, so that a server whose thousands of clients ask again at once
- * would do nothing else, and never catch up.
- */
-export const createSparing = () => {
-  let isSpared = false;
-  return (level: LoadLevel): LoadLevel => {
-    if (level < 2) return level;
-    isSpared = !isSpared;
-    return isSpared ? 1 : 2;
-  };
-};
-
-export type WatchedLoad = Load & { readonly lagMs: () => number; readonly stop: () => void };
+export type WatchedLoad = Load &
+  Pick<ReadTurns, 'accepted'> & { readonly lagMs: () => number; readonly stop: () => void };
 
 const tickMs = 50;
 
 /** Watches the loop of this process. */
 export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
-  const average = createLoadAverage(eventLoopLagMaxMs);
-  const spare = createSparing();
-  let [lag, requests, lastMs] = [0, 0, monotonicMs()];
+  const turns = createReadTurns();
+  const judge = createOverload(eventLoopLagMaxMs);
+  let [lag, lastMs] = [0, monotonicMs()];
   const timer = setInterval(() => {
     const now = monotonicMs();
     lag = Math.max(0, now - lastMs - tickMs);
-    average.add(lag, requests, now - lastMs);
-    [requests, lastMs] = [0, now];
+    lastMs = now;
   }, tickMs).unref();
   return {
-    count: () => {
-      requests += 1;
-    },
-    level: () => spare(average.level()),
+    begin: (socket, nowMs) => judge(turns.begin(socket, nowMs), nowMs),
+    accepted: turns.accepted,
     lagMs: () => lag,
     stop: () => clearInterval(timer),
   };

@@ -52,7 +52,7 @@ beforeAll(async () => {
     monotonicMs,
     newRequestId: () => 'id',
     isDraining: () => false,
-    load: { count: () => {}, level: () => 0 },
+    load: { begin: () => 0 },
     isTls: false,
     observe: () => {},
     intercept,

@@ -1,0 +1,76 @@
+// Lets connections take turns when many send at once. Node handles whatever is ready in one turn of its loop, and accepts a single connection in each:
+// while a thousand clients were busy, new ones waited for a tenth of a second each, and the last of many for longer than a signature is valid. With
+// more than 1,024 of them a turn may not end for seconds, and no timer runs. So in a turn with many requests, a connection is not read again until
+// all others that are busy had their turn (D229).
+import type { Socket } from 'node:net';
+
+/** Requests of a turn beyond which connections wait: while connections are accepted, and while none is. */
+export const turnRequests = { accepting: 8, otherwise: 1_000 } as const;
+/** No request blocks the loop for longer (D140): what is beyond it in the time between two was a stall, or work that is not a request's. */
+const requestMaxMs = 5;
+
+export type TurnSocket = Pick<Socket, 'pause' | 'resume'>;
+
+export type ReadTurns = {
+  /**
+   * Counts a request that begins now. Returns for how long others kept it waiting, in time that requests took: since its turn began, or since its
+   * connection was no longer read. Without a socket, for one that is handed over, its connection does not queue.
+   */
+  readonly begin: (socket: TurnSocket | undefined, nowMs: number) => number;
+  /** Counts a connection that was accepted. */
+  readonly accepted: () => void;
+};
+
+export const createReadTurns = (): ReadTurns => {
+  /** A clock that counts what requests take. */
+  let busyMs = 0;
+  let [isOpen, requests, beganBusyMs, lastMs] = [false, 0, 0, 0];
+  /** Were connections accepted in the last turn, and in this one? There may be more of them. */
+  let [isAccepting, hasAccepted] = [false, false];
+  /** Connections that are not read, first in, first out, and when they began to wait. */
+  const waiting = new Map<TurnSocket, number>();
+  /** Those that are read again in this turn, and since when they had waited. */
+  const resumed = new Map<TurnSocket, number>();
+
+  const limit = (): number => (isAccepting ? turnRequests.accepting : turnRequests.otherwise);
+  const open = (): void => {
+    [isOpen, requests, beganBusyMs] = [true, 0, busyMs];
+    setImmediate(end); // runs once no socket has anything left to read
+  };
+  const end = (): void => {
+    isOpen = false;
+    [isAccepting, hasAccepted] = [hasAccepted, false];
+    resumed.clear();
+    const most = limit();
+    for (const [socket, sinceMs] of waiting) {
+      if (resumed.size === most) break;
+      waiting.delete(socket);
+      resumed.set(socket, sinceMs);
+      socket.resume();
+    }
+    if (resumed.size > 0) open();
+  };
+  // Node reads on once a request is complete, which is after its handler has begun.
+  const queue = (socket: TurnSocket): void => {
+    if (waiting.has(socket)) return;
+    waiting.set(socket, busyMs);
+    socket.pause();
+  };
+  return {
+    begin: (socket, nowMs) => {
+      if (!isOpen) open();
+      else if (requests > 0) busyMs += Math.min(nowMs - lastMs, requestMaxMs);
+      lastMs = nowMs;
+      requests += 1;
+      if (socket === undefined) return busyMs - beganBusyMs;
+      const sinceMs = resumed.get(socket) ?? beganBusyMs;
+      if (requests > limit() || (isAccepting && waiting.size > 0)) process.nextTick(queue, socket);
+      return busyMs - sinceMs;
+    },
+    accepted: () => {
+      if (!isOpen) open();
+      isAccepting = true;
+      hasAccepted = true;
+    },
+  };
+};
