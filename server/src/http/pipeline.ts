@@ -100,6 +100,24 @@ type Exchange = {
   code: typeof sandboxFault | null;
 };
 
+const createExchange = (
+  { newRequestId, monotonicMs }: PipelineParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  upgrade: Upgrade | undefined,
+): Exchange => ({
+  request,
+  response,
+  upgrade,
+  requestId: newRequestId(),
+  startedMs: monotonicMs(),
+  route: undefined,
+  caller: undefined,
+  rate: undefined,
+  headers: undefined,
+  code: null,
+});
+
 /** Made once: to note where it was thrown costs as much as the rest of the answer. */
 const overloaded = errorOf('overloaded');
 
@@ -149,18 +167,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   const holdOrFail = holdRejections(parts, replies.fail);
   const handle = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void => {
     active += 1;
-    const exchange: Exchange = {
-      request,
-      response,
-      upgrade,
-      requestId: parts.newRequestId(),
-      startedMs: parts.monotonicMs(),
-      route: undefined,
-      caller: undefined,
-      rate: undefined,
-      headers: undefined,
-      code: null,
-    };
+    const exchange = createExchange(parts, request, response, upgrade);
     let answer: Answer | Promise<Answer>;
     try {
       answer = begin(exchange);

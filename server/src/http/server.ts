@@ -85,12 +85,6 @@ const tlsOptions = {
   handshakeTimeout: handshakeMaxMs,
 } as const;
 
-/**
- * Connections that may wait to be accepted; the system has a bound of its own. With Node's 511, clients beyond them take themselves for connected while
- * what they send is dropped, and sent again for seconds.
- */
-const backlog = 4_096;
-
 /** More headers than this are rejected, by us: some Node releases drop the rest in silence, others close the connection. */
 const headersMax = 200;
 
@@ -162,7 +156,7 @@ export const openHttpServer = async (
 const listen = (server: Server, { host, port }: ListenOptions, tell: (event: ListenerEvent) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port, host, backlog }, () => {
+    server.listen(port, host, () => {
       server.off('error', reject);
       // Out of descriptors, for example: the listener continues, and the client retries.
       server.on('error', () => tell({ kind: 'connectionDropped', reason: 'accept' }));
