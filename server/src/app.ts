@@ -154,7 +154,7 @@ export const openReadPath = async (
 ): Promise<ReadPath> => {
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
-  const load = watchLoad(settings.eventLoopLagMaxMs, monotonicMs);
+  const load = watchLoad(settings.eventLoopLagMaxMs, tlsFilesOf(settings) !== undefined, monotonicMs);
   const longWork = createLongWork(monotonicMs);
   const shown = viewOfNetwork(view, settings.network);
   const hooks = sandbox?.faults?.attach({ reports: store.reports, view: shown, monotonicMs });
@@ -258,6 +258,7 @@ const openListener = async (
     drain: async () => {
       draining = true;
       hooks?.drain();
+      load.drain();
       // Stop listening first: a client that is sent away must not reconnect here.
       await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
       load.stop();

@@ -4,19 +4,20 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../support/source-tree.ts';
 import { type Bar, isMissing } from './bar.ts';
-import { type BarKey, rows } from './bars.ts';
+import { rows } from './bars.ts';
 import { openJournal } from './journal.ts';
-import { saveResult } from './results.ts';
+import { type BarResult, partOf, readResults, savePart } from './results.ts';
 import { runBar } from './run-bar.ts';
 
 const help = `Usage: npm run bar -- KEY… [--count N] [--resume]
        npm run bar -- all [--resume]
 
-Runs reliability tests at their full counts, one after the other, at low priority. Each result is saved in docs/reliability.json when it is
-there; then run \`npx vitest run tests/bars -u\` to renew the table in docs/reliability.md.
+Runs reliability tests at their full counts, one after the other, at low priority. What each part found is saved in docs/reliability.json;
+then run \`npx vitest run tests/bars -u\` to renew the table in docs/reliability.md.
 
   --count N   Another count; its result is printed and not saved.
-  --resume    Go on after the last whole part of a run that was stopped, and skip the rows that were run to the end since it began.
+  --resume    Go on after the last whole part of a run that was stopped, here or in another clone that left its result in
+              docs/reliability.json, and skip the rows that were run to the end since it began.
   --help      This text.
 
 What a failing part leaves stays in the temporary folder that the message names; its name has the seed.
@@ -47,11 +48,15 @@ const runOne = async ([key, bar]: Chosen, count: number | undefined, isResumed: 
   const full = bar.count?.full ?? 1;
   const journal = openJournal(join(root, '.bars', `${key}.ndjson`));
   if (!isResumed) journal.clear();
+  else if (journal.parts().length === 0) for (const part of partOf(readResults()[key], full)) journal.add(part);
   say(`${key}: ${bar.test}`);
+  const save = (found: BarResult): void => {
+    if (count === undefined) savePart(key, found, full);
+  };
   try {
-    const result = await runBar({ key, bar, count: count ?? full, journal, commit: commit(), say });
+    const result = await runBar({ key, bar, count: count ?? full, journal, commit: commit(), say, save });
     process.stdout.write(`${JSON.stringify({ bar: key, ...result })}\n`);
-    if (count === undefined) saveResult(key as BarKey, result); // a key of `rows`
+    save(result); // also if its last part was run before
     for (const failure of result.failures) say(`${key}: ${failure}`);
     return result.failures.length === 0;
   } catch (error) {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isAlive } from '../support/real-program.ts';
 import type { Bar } from './bar.ts';
 import { openJournal } from './journal.ts';
-import { judge } from './results.ts';
+import { judge, partOf, readResults, savePart } from './results.ts';
 import { type BarRun, runBar } from './run-bar.ts';
 import { type PartRun, runPart } from './run-part.ts';
 
@@ -100,4 +100,38 @@ test('bar: a part runs its test file with its count and seed, and keeps output a
   expect(readFileSync(join(part.folder, 'output.txt'), 'utf8')).toContain('13 is too many');
   const left = Number(readFileSync(join(part.folder, 'tmp/left.txt'), 'utf8'));
   await expect.poll(() => isAlive(left)).toBe(false); // what the failed test started
+});
+
+test('bar: what each part found is saved, a whole result stays until the next, and another clone goes on from it', async () => {
+  const file = join(folder, 'results.json');
+  writeFileSync(file, '{}');
+  const counts: (number | undefined)[] = [];
+  const run = async () => outcome;
+  const options = { ...runOf(run), save: (result: ReturnType<typeof judge>) => savePart('sample', result, 10, file) };
+  const stopping = async () => {
+    counts.push(readResults(file).sample?.count);
+    if (counts.length === 3) throw new Error('stopped');
+    return outcome;
+  };
+  await expect(runBar({ ...options, run: stopping })).rejects.toThrow('stopped');
+  expect(counts).toEqual([undefined, 4, 8]);
+  const journal = openJournal(join(folder, 'elsewhere.ndjson'));
+  for (const part of partOf(readResults(file).sample, 10)) journal.add(part);
+  await runBar({ ...options, journal, commit: 'def' });
+  expect(readResults(file).sample).toMatchObject({ count: 10, found: { acknowledged: 15 }, commits: ['abc', 'def'] });
+  expect(partOf(readResults(file).sample, 10)).toEqual([]);
+  await runBar({ ...options, journal: openJournal(join(folder, 'again.ndjson')), count: 4, commit: 'ghi' });
+  expect(readResults(file).sample?.commits).toEqual(['abc', 'def']);
+});
+
+test('bar: of a run that is not whole, only what cannot be mended is a failure', () => {
+  const bounds = { lost: { max: 0 }, cuts: { min: 500 }, '% found, at least': { min: 90 } };
+  const failuresOf = (units: number, found: Record<string, number>) =>
+    judge({ ...bar, bounds }, [{ seed: 1, units, seconds: 1, commit: 'abc', found, control: { lost: 1 } }], {
+      date: '2026-01-01',
+      machine: 'x64',
+    }).failures;
+  expect(failuresOf(4, { lost: 0, cuts: 200, '% found, at least': 91 })).toEqual([]);
+  expect(failuresOf(4, { lost: 1, cuts: 200, '% found, at least': 89 })).toHaveLength(2);
+  expect(failuresOf(10, { lost: 0, cuts: 200, '% found, at least': 91 })).toEqual(['cuts: 200, not at least 500']);
 });

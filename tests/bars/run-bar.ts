@@ -13,6 +13,8 @@ export type BarRun = {
   readonly journal: Journal;
   readonly commit: string;
   readonly say: (text: string) => void;
+  /** Told what was found so far, after each part. */
+  readonly save?: (result: BarResult) => void;
   readonly random?: () => number;
   readonly run?: (part: PartRun) => Promise<PartOutcome>;
 };
@@ -31,12 +33,16 @@ export const runBar = async (options: BarRun): Promise<BarResult> => {
     const folder = join(tmpdir(), `sealpost-bar-${key}-${seed}`);
     const outcome = await run({ key, bar, units, first: done, seed, folder, say });
     journal.add({ seed, units, commit: options.commit, ...outcome });
+    options.save?.(judge(bar, journal.parts(), whenAndWhere()));
     sayProgress(key, bar, count, journal.parts(), say);
   }
-  const date = new Date().toISOString().slice(0, 10);
-  const machine = `${arch()}, ${availableParallelism()} cores, Node ${process.versions.node}`;
-  return judge(bar, journal.parts(), { date, machine });
+  return judge(bar, journal.parts(), whenAndWhere());
 };
+
+const whenAndWhere = () => ({
+  date: new Date().toISOString().slice(0, 10),
+  machine: `${arch()}, ${availableParallelism()} cores, Node ${process.versions.node}`,
+});
 
 const sayProgress = (
   key: string,

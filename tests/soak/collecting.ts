@@ -1,5 +1,5 @@
 // Programs that collect their garbage at set times: what memory is left after it is in use. By itself, a heap of 50 MB may go uncollected for half an hour.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -28,3 +28,5 @@ export const heapsOf = (pid: number): readonly number[] =>
   (existsSync(heapsFile) ? readFileSync(heapsFile, 'utf8').trim().split('\n') : [])
     .filter((line) => line.startsWith(`${pid} `))
     .map((line) => Number(line.split(' ')[1]) / 2 ** 20);
+
+export const removeHeaps = (): void => rmSync(heapsFile, { force: true });

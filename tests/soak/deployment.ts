@@ -28,7 +28,7 @@ import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
 import { readText, root } from '../support/source-tree.ts';
-import { collectEvery } from './collecting.ts';
+import { collectEvery, removeHeaps } from './collecting.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -265,5 +265,6 @@ const close = async ({
   await Promise.all([second.mirror, second.server, ...nodes].map(({ finished }) => finished));
   if (second.disk !== undefined) execFileSync('umount', ['-l', second.disk]);
   world.remove();
+  removeHeaps();
   await database.close();
 };

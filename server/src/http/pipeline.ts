@@ -91,7 +91,7 @@ type Exchange = {
   readonly response: ServerResponse;
   readonly upgrade: Upgrade | undefined;
   readonly requestId: string;
-  readonly startedMs: number;
+  startedMs: number;
   route: ServedName | undefined;
   caller: Caller | undefined;
   rate: RateDecision | undefined;
@@ -185,12 +185,15 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
   return { handle, activeRequests: () => active };
 };
 
-/** Fails requests, and those that are shed when their turn comes. */
+/** Fails requests, those that are shed in their turn. */
 const holdRejections = (
   { monotonicMs, isDraining }: PipelineParts,
   fail: ReturnType<typeof createReplies>['fail'],
 ): typeof fail => {
-  const reject = (exchange: Exchange): void => fail(exchange, overloaded);
+  const reject = (exchange: Exchange): void => {
+    exchange.startedMs = monotonicMs(); // what it waited for on purpose is not what it took
+    fail(exchange, overloaded);
+  };
   const held = createRejections({ monotonicMs, isUrgent: isDraining, reject });
   return (exchange, thrown) => (thrown === overloaded ? held.add(exchange) : fail(exchange, thrown));
 };

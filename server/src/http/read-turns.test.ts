@@ -10,8 +10,10 @@ const createSockets = () => {
   const notes: string[] = [];
   const socket = (name: string | number): TurnSocket => {
     const one = { pause: () => note('-'), resume: () => note('+') };
+    let last = '+';
     const note = (sign: string) => {
-      notes.push(`${sign}${name}`);
+      if (sign !== last) notes.push(`${sign}${name}`);
+      last = sign;
       return one as never; // a socket returns itself, which nobody uses
     };
     return one as never; // as above
@@ -20,7 +22,7 @@ const createSockets = () => {
 };
 
 test('read turns: up to a thousand requests of a turn, no connection waits; those beyond wait for the next turn', async () => {
-  const turns = createReadTurns();
+  const turns = createReadTurns(false);
   const { socket, taken } = createSockets();
   for (let i = 0; i < turnRequests.otherwise; i++) turns.begin(socket(i), 0);
   turns.begin(socket('a'), 0);
@@ -36,7 +38,7 @@ test('read turns: up to a thousand requests of a turn, no connection waits; thos
 });
 
 test('read turns: while connections are accepted, turns are short, and connections are read again in their order', async () => {
-  const turns = createReadTurns();
+  const turns = createReadTurns(false);
   const { socket, taken } = createSockets();
   const sockets = Array.from({ length: 20 }, (_, i) => socket(i));
   turns.accepted();
@@ -52,7 +54,7 @@ test('read turns: while connections are accepted, turns are short, and connectio
 });
 
 test('read turns: a connection waits once, however many requests it sent together', async () => {
-  const turns = createReadTurns();
+  const turns = createReadTurns(false);
   const { socket, taken } = createSockets();
   const one = socket('a');
   turns.accepted();
@@ -61,8 +63,51 @@ test('read turns: a connection waits once, however many requests it sent togethe
   expect(taken()).toEqual(['-a', '+a']);
 });
 
+test('read turns: a connection that Node reads although it waits is paused again, and keeps its place', async () => {
+  const turns = createReadTurns(false);
+  const { socket, taken } = createSockets();
+  const sockets = Array.from({ length: 20 }, (_, i) => socket(i));
+  turns.accepted();
+  for (const one of sockets) turns.begin(one, 1);
+  await setImmediate();
+  taken();
+  turns.accepted();
+  for (const one of sockets.slice(18)) one.resume(); // as Node does
+  taken();
+  expect(turns.begin(sockets[18] as TurnSocket, 2)).toBe(0);
+  expect(turns.begin(sockets[19] as TurnSocket, 4)).toBe(2);
+  await setImmediate();
+  expect(taken()).toEqual(['-18', '-19', '+16', '+17', '+18', '+19']);
+});
+
+test('read turns: over TLS more requests fit a turn with a handshake, and its time is no request’s', async () => {
+  const turns = createReadTurns(true);
+  const { socket, taken } = createSockets();
+  turns.accepted();
+  for (let i = 0; i < turnRequests.handshaking; i++) turns.begin(socket(i), 0);
+  turns.accepted();
+  expect(turns.begin(socket('last'), 3)).toBe(0);
+  await setImmediate();
+  expect(taken()).toEqual(['-last', '+last']);
+});
+
+test('read turns: while a server stops, no connection waits', async () => {
+  const turns = createReadTurns(false);
+  const { socket, taken } = createSockets();
+  turns.accepted();
+  for (let i = 0; i < 30; i++) turns.begin(socket(i), 0);
+  await Promise.resolve();
+  turns.drain();
+  await setImmediate();
+  expect(taken().filter((note) => note.startsWith('+'))).toHaveLength(22);
+  turns.accepted();
+  for (let i = 0; i < 2_000; i++) turns.begin(socket(i), 0);
+  await setImmediate();
+  expect(taken()).toEqual([]);
+});
+
 test('read turns: a request has waited since its turn began, or since its connection was last read, in time of requests', async () => {
-  const turns = createReadTurns();
+  const turns = createReadTurns(false);
   const { socket } = createSockets();
   const [first, last] = [socket('first'), socket('last')];
   expect(turns.begin(first, 1_000)).toBe(0);
@@ -142,7 +187,7 @@ const countBetween = async (turns: ReturnType<typeof createReadTurns> | undefine
 };
 
 test('read turns: new connections are accepted while hundreds are busy, each after a few requests and not after one of each', async () => {
-  expect(await countBetween(createReadTurns())).toBeLessThan(lateCount * 50);
+  expect(await countBetween(createReadTurns(false))).toBeLessThan(lateCount * 50);
 });
 
 test('read turns, control: without them each new connection waits for a request of every busy one', async () => {

@@ -28,27 +28,28 @@ test('rejections: a few are sent at once', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('rejections: thousands go out in their order, evenly over seconds, and none is forgotten', () => {
+test('rejections: thousands go out in their order, evenly, within four seconds', () => {
   const { rejected, addMany } = open();
   addMany(4_000);
   expect(rejected).toEqual([]);
-  vi.advanceTimersByTime(1_000);
-  expect(rejected.length).toBeGreaterThan(500);
-  expect(rejected.length).toBeLessThan(1_100);
-  vi.advanceTimersByTime(20_000);
+  for (let second = 1; second < 4; second++) {
+    vi.advanceTimersByTime(1_000);
+    expect(rejected).toHaveLength(1_000 * second);
+  }
+  vi.advanceTimersByTime(1_020);
   expect(rejected).toEqual(Array.from({ length: 4_000 }, (_, i) => i));
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('rejections: where the load stays, one waits for about four seconds', () => {
+test('rejections: where the load stays, none waits for more than four seconds', () => {
   const { rejected, state, addMany } = open();
   for (let ms = 0; ms < 20_000; ms += 20) {
     addMany(20); // a thousand a second
     vi.advanceTimersByTime(20);
   }
   const held = 20_000 - rejected.length;
-  expect(held / 1_000).toBeGreaterThan(3.5);
-  expect(held / 1_000).toBeLessThan(4.5);
+  expect(held / 1_000).toBeGreaterThan(3);
+  expect(held / 1_000).toBeLessThanOrEqual(4);
   state.isUrgent = true;
   vi.advanceTimersByTime(20);
   expect(rejected).toHaveLength(20_000);

@@ -8,22 +8,23 @@ export type RejectionParts<T> = {
   readonly isUrgent: () => boolean;
 };
 
-/** How long one waits where there are many. */
-const waitMs = 4_000;
+/** None waits for longer. */
+const waitMaxMs = 4_000;
 /** As many as this in a second take no time worth saving: one does not wait where there are few. */
 const perSecondMin = 200;
 /** More than this are rejected at once: each holds a request and its response. */
 export const heldMax = 8_192;
 const tickMs = 20;
 
-/** Rejects in the order in which requests came, evenly over time. */
+/** Rejects in the order in which requests came, evenly over time, and faster once more of them are held. */
 export const createRejections = <T>({ monotonicMs, reject, isUrgent }: RejectionParts<T>) => {
   let held: T[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let [lastMs, due] = [0, 0];
+  let [lastMs, due, perMs] = [0, 0, 0];
   const release = (): void => {
     const nowMs = monotonicMs();
-    due += Math.max(nowMs - lastMs, tickMs) * Math.max(perSecondMin / 1_000, held.length / waitMs);
+    perMs = Math.max(perMs, held.length / waitMaxMs);
+    due += Math.max(nowMs - lastMs, tickMs) * perMs;
     lastMs = nowMs;
     const count = isUrgent() ? held.length : Math.min(Math.floor(due), held.length);
     due -= count;
@@ -40,7 +41,7 @@ export const createRejections = <T>({ monotonicMs, reject, isUrgent }: Rejection
       if (held.length >= heldMax || isUrgent()) return void reject(shed);
       held.push(shed);
       if (timer !== undefined) return;
-      [lastMs, due] = [monotonicMs(), 0];
+      [lastMs, due, perMs] = [monotonicMs(), 0, perSecondMin / 1_000];
       timer = setInterval(release, tickMs);
     },
   };

@@ -28,6 +28,7 @@ export type ListenOptions = {
   /** How many connections there may be, and what may wait for them; generous bounds where absent. */
   readonly connections?: Partial<GuardRules>;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** Called for each connection, whatever becomes of it, and over TLS again when it has shaken hands. */
   readonly onAccepted?: () => void;
 };
 
@@ -120,7 +121,8 @@ export const openHttpServer = async (
     onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
   });
   guard.watch(server, options.tls !== undefined);
-  if (options.onAccepted !== undefined) server.on('connection', options.onAccepted);
+  if (options.onAccepted !== undefined)
+    for (const event of ['connection', 'secureConnection']) server.on(event, options.onAccepted);
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for
   server.on('checkExpectation', onRequest);
   // A server accepts plain and TLS sockets. One whose handshake failed gets here too, and cannot be answered.

@@ -37,31 +37,32 @@ export const isShed = (route: RouteName, level: LoadLevel): boolean => {
   return level === 1 ? expensive.has(route) : !indispensable.has(route);
 };
 
-/** Once overloaded, a server answers who waited for at most these shares of the bound, so that it stays well below it. */
+/** Once overloaded, a server sheds requests that waited for more than these shares of the bound, so that it stays well below it. */
 const answeredShare = 1 / 2;
 const expensiveShare = 1 / 3;
-/** A server is no longer overloaded when nothing had to be shed for so long. */
+/** A server is no longer overloaded when no request waited for more than the larger share for so long. */
 const calmMs = 1_000;
 
-/** Judges how long requests were kept waiting by others. Overloaded is a server where that was more than `eventLoopLagMaxMs`. */
+/** Judges how long requests were kept waiting by others. A server is overloaded once that was more than `eventLoopLagMaxMs`. */
 export const createOverload = (eventLoopLagMaxMs: number) => {
-  let shedMs = Number.NEGATIVE_INFINITY;
+  let overloadedMs = Number.NEGATIVE_INFINITY;
   return (waitedMs: number, nowMs: number): LoadLevel => {
-    if (waitedMs <= eventLoopLagMaxMs && nowMs - shedMs > calmMs) return 0;
+    if (waitedMs <= eventLoopLagMaxMs && nowMs - overloadedMs > calmMs) return 0;
     if (waitedMs <= expensiveShare * eventLoopLagMaxMs) return 0;
-    shedMs = nowMs;
-    return waitedMs > answeredShare * eventLoopLagMaxMs ? 2 : 1;
+    if (waitedMs <= answeredShare * eventLoopLagMaxMs) return 1;
+    overloadedMs = nowMs;
+    return 2;
   };
 };
 
 export type WatchedLoad = Load &
-  Pick<ReadTurns, 'accepted'> & { readonly lagMs: () => number; readonly stop: () => void };
+  Pick<ReadTurns, 'accepted' | 'drain'> & { readonly lagMs: () => number; readonly stop: () => void };
 
 const tickMs = 50;
 
-/** Watches the loop of this process. */
-export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number): WatchedLoad => {
-  const turns = createReadTurns();
+/** Watches the loop of this process, whose connections come over TLS or not. */
+export const watchLoad = (eventLoopLagMaxMs: number, isTls: boolean, monotonicMs: () => number): WatchedLoad => {
+  const turns = createReadTurns(isTls);
   const judge = createOverload(eventLoopLagMaxMs);
   let [lag, lastMs] = [0, monotonicMs()];
   const timer = setInterval(() => {
@@ -72,6 +73,7 @@ export const watchLoad = (eventLoopLagMaxMs: number, monotonicMs: () => number):
   return {
     begin: (socket, nowMs) => judge(turns.begin(socket, nowMs), nowMs),
     accepted: turns.accepted,
+    drain: turns.drain,
     lagMs: () => lag,
     stop: () => clearInterval(timer),
   };
