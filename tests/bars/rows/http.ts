@@ -10,6 +10,7 @@ export const httpBars = {
       'connections left': { max: 0 },
       'ms until the last was closed, at most': { max: 10_000 },
       'of these not answered': { max: 0 },
+      'times its 99th percentile before, at most': { max: 2 },
     },
     control: 'Node’s default time-outs',
     isTimed: true,
