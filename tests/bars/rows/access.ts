@@ -96,7 +96,7 @@ export const accessBars = {
   12: {
     test: '20 accounts × 50 streams × every route that names streams, and random mixes of bulk and latest, against a table that the test works out itself; one stream that may not be read fails a bulk whole',
     files: ['tests/entitlement-matrix.test.ts'],
-    count: { unit: 'mixes', reduced: 600, full: 2_000 },
+    count: { unit: 'mixes', reduced: 300, full: 2_000 },
     bounds: { deviations: { max: 0 }, 'different answers to streams that may not be read, at most': { max: 1 } },
   },
   13: {
