@@ -64,11 +64,11 @@ export const createNodeDriver = (network: Network, owner: number): NodeDriver =>
   let [count, isDead] = [0, false];
   const toServer = (line: Line, act: () => void): void => {
     line.toServerMs = Math.max(line.toServerMs, line.heldUntilMs, executor.nowMs() + latencyMs());
-    executor.after(line.toServerMs - executor.nowMs(), act, { isQuiet: true });
+    executor.at(line.toServerMs, act, { isQuiet: true });
   };
   const toClient = (line: Line, act: () => void): void => {
     line.toClientMs = Math.max(line.toClientMs, line.heldUntilMs, executor.nowMs() + latencyMs());
-    executor.after(line.toClientMs - executor.nowMs(), () => !isDead && act(), { owner });
+    executor.at(line.toClientMs, () => !isDead && act(), { owner });
   };
 
   const openLine = (

@@ -19,6 +19,8 @@ export type Executor = {
   /** How many have run. */
   readonly events: () => number;
   readonly after: (ms: number, act: () => void, options?: EventOptions) => Event;
+  /** At a moment, not before now. What was asked for the same moment occurs in the order of the calls, whenever these were: a difference would be rounded. */
+  readonly at: (ms: number, act: () => void, options?: EventOptions) => Event;
   /** The process whose code runs; timers that it sets end with it. */
   readonly owner: () => number | undefined;
   /** Ends a process: none of its events occurs any more. */
@@ -102,23 +104,25 @@ export const createExecutor = (): Executor => {
   let nowMs = 0;
   let [order, events] = [0, 0];
   let owner: number | undefined;
+  const at = (ms: number, act: () => void, options: EventOptions = {}): Event => {
+    const entry = {
+      atMs: Math.max(nowMs, ms),
+      order: order++,
+      act,
+      owner: options.owner,
+      isQuiet: options.isQuiet ?? false,
+      cancelled: false,
+    };
+    queue.push(entry);
+    return entry;
+  };
   return {
     nowMs: () => nowMs,
     events: () => events,
     owner: () => owner,
     kill: (one) => void dead.add(one),
-    after: (ms, act, options = {}) => {
-      const entry = {
-        atMs: nowMs + Math.max(0, ms),
-        order: order++,
-        act,
-        owner: options.owner,
-        isQuiet: options.isQuiet ?? false,
-        cancelled: false,
-      };
-      queue.push(entry);
-      return entry;
-    },
+    at,
+    after: (ms, act, options) => at(nowMs + ms, act, options),
     run: (untilMs, afterEvent, isOver = () => false) => {
       let hasActed = false;
       const runNext = (): boolean => {

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { ended } from '../faults/programs.ts';
+import { createExecutor } from './executor.ts';
 import { plantedBugs } from './planted.ts';
 import { buildSearchProcesses, splitSeeds } from './processes.ts';
 import { describeFailure, type ProtocolName, searchSchedules, showSchedule } from './search.ts';
@@ -42,6 +43,7 @@ const kept: readonly (readonly [string, ProtocolName, number])[] = [
   ['a database restarts while a session waits in a transaction', 'append', 1_021_971],
   ['a node starts again on the old primary, which still answers', 'append', 4_149_707_558],
   ['a database that is behind answers a follower, of what its node knows already', 'append', 101_661],
+  ['answers that arrive on one connection at one moment stay in their order', 'append', 3_780_409_496],
 ];
 test.each(kept)('schedules: %s', async (_, protocol, seed) => {
   const { failure } = await searchSchedules({ protocol, seed, count: 1 });
@@ -59,6 +61,18 @@ test('schedules: a schedule is the same each time', async () => {
   const [first, again] = [await showSchedule('append', {}, 12), await showSchedule('append', {}, 12)];
   expect(again.steps).toEqual(first.steps);
   expect(again.outcome).toEqual(first.outcome);
+});
+
+test('schedules: what is to occur at one moment occurs in the order in which it was asked for, however that moment is rounded', async () => {
+  const executor = createExecutor();
+  const order: number[] = [];
+  const ask = (i: number): void => {
+    executor.at(835.5123, () => order.push(i));
+    if (i < 1_000) executor.after(0.7 + i / 9_000, () => ask(i + 1));
+  };
+  ask(0);
+  await executor.run(2_000, () => {});
+  expect(order).toEqual(Array.from({ length: 1_001 }, (_, i) => i));
 });
 
 test('schedules: a process that searches ends with the one that started it', async () => {

@@ -6,6 +6,7 @@ import { testStoreModel } from '../store-model.contract.ts';
 import { migratePostgres } from './schema.ts';
 
 const server = await startPostgres();
+const database = server.connect();
 afterAll(() => server.stop());
 
 let schemas = 0;
@@ -17,6 +18,9 @@ const createEngine = async () => {
   return {
     writers: 'many' as const,
     open: (mode: 'read' | 'write') => openStore(url, mode),
+    crash: async () => {
+      await database`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sealpost'`;
+    },
     remove: async () => {},
   };
 };
