@@ -306,7 +306,6 @@ const consumer = `
 
 test.each([
   { moduleResolution: 'node10', module: 'CommonJS', files: ['a.ts'], compiler: 'TypeScript 5' },
-  { moduleResolution: 'node16', module: 'Node16', files: ['a.cts', 'b.mts'], compiler: 'TypeScript 5' },
   { moduleResolution: 'nodenext', module: 'NodeNext', files: ['a.cts', 'b.mts'], compiler: 'TypeScript 7' },
   { moduleResolution: 'bundler', module: 'ESNext', files: ['a.ts'], compiler: 'TypeScript 7' },
 ] as const)(

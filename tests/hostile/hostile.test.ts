@@ -55,7 +55,7 @@ const expectUnharmed = ({ before, during, memoryGrowthMb, left, stopped }: Outco
 const runs = stages.flatMap((stage, index) => {
   const chosen = attackers.filter((attacker) => fits(stage, attacker));
   const one = { stage, index, name: nameOf(stage) };
-  if (full === 0) return [{ ...one, who: 'all attackers', chosen, count: 1, attackMs: 9_000 }];
+  if (full === 0) return [{ ...one, who: 'all attackers', chosen, count: 1, attackMs: 5_000 }];
   return chosen.map((attacker) => ({
     ...one,
     who: `${attacker.name}${attacker.on === 'ops' ? ' (private listener)' : ''}`,

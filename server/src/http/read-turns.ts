@@ -57,7 +57,7 @@ export const createReadTurns = (isTls: boolean): ReadTurns => {
       resumed.set(socket, sinceMs);
       socket.resume();
     }
-    if (resumed.size > 0) open();
+    if (resumed.size > 0 || isAccepting) open(); // a turn without a new connection ends the short ones, also one without a request
   };
   // Node reads on once a request is complete, which is after its handler has begun.
   const queue = (socket: TurnSocket): void => {

@@ -5,7 +5,7 @@ export const durabilityBars = {
   24: {
     test: 'kill -9 at a random moment of each life, everything acknowledged compared byte for byte',
     files: ['tests/faults/kill.test.ts'],
-    count: { unit: 'lives', reduced: 15, full: 10_000, part: 500 },
+    count: { unit: 'lives', reduced: 8, full: 10_000, part: 500 },
     bounds: {
       lost: { max: 0 },
       altered: { max: 0 },
@@ -46,7 +46,7 @@ export const durabilityBars = {
   29: {
     test: 'one flipped bit in a copy of a store, in every table and kind of page; a whole node opens it, serves everything, and receives new reports and all old ones again; another copy is repaired and read. For every ten flips, a file that is cut off',
     files: ['tests/damage/damage.test.ts', 'tests/faults/corruption.test.ts'],
-    count: { unit: 'flips', reduced: 8, full: 1_000, part: 100 },
+    count: { unit: 'flips', reduced: 5, full: 1_000, part: 100 },
     bounds: { faults: { max: 0 }, 'truncated files that were opened': { max: 0 }, 'truncated files': { min: 100 } },
     control: 'a report altered together with its checksums',
   },

@@ -46,8 +46,7 @@ export const createCluster = ({ executor, start, replication, latencyMs, trace }
   let forkedAt: number | undefined;
   let [hasLost, hadTwo] = [false, false];
   let old: Server | undefined;
-  const later = (atMs: number, act: () => void): void =>
-    void executor.at(atMs, act, { isQuiet: true });
+  const later = (atMs: number, act: () => void): void => void executor.at(atMs, act, { isQuiet: true });
   const send = (server: Server, { number }: LogRecord): void => {
     sentAtMs = Math.max(sentAtMs, stalledUntilMs, executor.nowMs() + latencyMs());
     later(sentAtMs, () => {

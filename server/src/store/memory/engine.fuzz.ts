@@ -6,6 +6,7 @@ const createEngine = async () => {
   return {
     writers: 'one' as const,
     open: (mode: 'read' | 'write') => openStore('memory:', mode, { memory }),
+    crash: async () => {}, // what is kept is in this process, which does not end
     remove: async () => {},
   };
 };
