@@ -55,6 +55,7 @@ const buildPackages = async () => {
   await compile('server');
   await compile('testing');
   (await import('./packaging/commonjs.mjs')).writeCommonJsEntries();
+  await (await import('./packaging/threads.mjs')).bundleThreads();
   for (const file of packages.flatMap(outputs)) if (modifiedMs(file) < startedMs - clockStepMs) rmSync(file);
   writeFileSync(stamp, '');
   utimesSync(stamp, startedMs / 1_000, startedMs / 1_000);

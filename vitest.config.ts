@@ -50,14 +50,18 @@ const units = [
 /** Beside the code too, but slower, or with programs and databases of their own. */
 const beside = [
   '*/src/**/*.fuzz.ts',
-  'server/src/{cli,cluster,store/lmdb,store/postgres}/**/*.test.ts',
+  'server/src/{cli,cluster,sandbox,store/lmdb,store/postgres}/**/*.test.ts',
   'server/src/ingest/ingest-postgres.test.ts',
   'server/src/live/event-stream.test.ts',
   'server/src/store/copy.test.ts',
   'simulator/src/cli.test.ts',
 ];
 /** Of whole programs, but many and short. */
-const together = ['tests/*.test.ts', 'tests/{access,client,contracts,explorer,http}/*.test.ts'];
+const together = [
+  '{bench,examples}/**/*.test.ts',
+  'tests/*.test.ts',
+  'tests/{access,bars,client,contracts,damage,explorer,faults,formats,http,load,mutation,soak}/*.test.ts',
+];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
 
 export default defineConfig({

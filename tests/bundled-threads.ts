@@ -46,5 +46,7 @@ export const setup = async (): Promise<(() => void) | undefined> => {
   const folder = mkdtempSync(join(root, 'data-threads-')); // inside the project, so that packages are found
   process.env.SEALPOST_BUNDLED_THREADS = folder;
   await bundleModules(threadModules, folder);
+  const { isFresh }: { readonly isFresh: () => boolean } = await import(join(root, 'build.mjs')); // it has no types
+  if (isFresh()) process.env.SEALPOST_BUILT_COMMAND = join(root, 'server/dist/cli/main.js');
   return () => rmSync(folder, { recursive: true, force: true });
 };

@@ -321,6 +321,23 @@ test.each([
   },
 );
 
+test.each([
+  ['sealpost', ['ingest/verifier-thread.js', 'store/lmdb/write/writer-thread.js']],
+  ['@sealpost/simulator', ['signing-thread.js']],
+])(
+  'package: threads of %s load one file instead of a hundred, and the licenses of what it holds are there',
+  (name, modules) => {
+    const dist = join(stranger, 'node_modules', name, 'dist');
+    for (const module of modules)
+      expect(readFileSync(join(dist, module), 'utf8'), module).not.toMatch(
+        /(from|import\() ?["'](ox|@noble|@scure|@sealpost|\.)/,
+      );
+    const licenses = readFileSync(join(dist, 'third-party-licenses.txt'), 'utf8');
+    for (const copied of ['ox', '@noble/curves', '@noble/hashes'])
+      expect(licenses).toMatch(new RegExp(`^${copied} \\d[^]*?Permission is hereby granted`, 'm'));
+  },
+);
+
 test('package: every package has its license, its README and its address, and no test code', () => {
   for (const [workspace, name] of published) {
     const place = join(stranger, 'node_modules', name);
@@ -407,7 +424,7 @@ test('package: the installed server serves the explorer, and prices to the insta
   expect(paths).toContain('index.html');
   expect(paths.filter((path) => path.startsWith('.') || path.endsWith('.map'))).toEqual([]);
   const program = join(stranger, 'node_modules/sealpost/bin/sealpost.js');
-  const where = ['--port', '0', '--past', '2', '--dir', join(folder, 'demo')];
+  const where = ['--port', '0', '--past', '1', '--dir', join(folder, 'demo')];
   const child = spawn(process.execPath, [program, 'demo', '--json', ...where], { stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     const [line] = await once(child.stdout, 'data');

@@ -28,7 +28,7 @@ const newStore = (): string => {
   count += 1;
   return join(folder, String(count));
 };
-const demoArgs = (): readonly string[] => ['demo', '--json', '--port', '0', '--past', '2', '--dir', newStore()];
+const demoArgs = (): readonly string[] => ['demo', '--json', '--port', '0', '--past', '1', '--dir', newStore()];
 const serveArgs = (...more: readonly string[]): readonly string[] => {
   const store = newStore();
   const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];

@@ -70,7 +70,7 @@ test.for(nodeReleases)(
   async (major, { signal, skip }) => {
     const runtime = await getNode(major);
     if ('missing' in runtime) return skip(runtime.missing);
-    const own = await startDemo({ node: runtime.binary, pastMinutes: 2, signal });
+    const own = await startDemo({ node: runtime.binary, pastMinutes: 1, signal });
     try {
       expectAll(await runClient(own, runtime.binary), own);
     } finally {

@@ -97,7 +97,7 @@ test(
   async () => {
     const newest = await latest();
     const { reports } = JSON.parse(
-      await read(`/page?feedID=${newest.feedID}&startTimestamp=${newest.observationsTimestamp - 600}`),
+      await read(`/page?feedID=${newest.feedID}&startTimestamp=${newest.observationsTimestamp - 600}&limit=300`),
     ) as { readonly reports: readonly ReportJson[] }; // as the API documents
     const uneven = reports.find((report) => {
       const { price, bid, ask } = decode(report);

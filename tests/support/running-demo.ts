@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startProgram } from './real-program.ts';
+import { sealpost, startProgram } from './real-program.ts';
 import { root } from './source-tree.ts';
 
 export type Demo = {
@@ -36,7 +36,7 @@ export const startDemo = async (options: DemoOptions = {}): Promise<Demo> => {
   const { node, pastMinutes = 6, signal, port = 0, settings = { SEALPOST_REQUESTS_PER_SECOND: '0' } } = options;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
   const args = ['demo', '--json', '--port', String(port), '--dir', folder, '--past', String(pastMinutes)];
-  const program = startProgram([join(root, 'server/bin/sealpost.js'), ...args], folder, settings, node);
+  const program = startProgram([sealpost, ...args], folder, settings, node);
   signal?.addEventListener('abort', () => program.child.kill('SIGKILL'));
   const [line] = await program.printed(/^\{"url":.*\}$/m);
   const { url, userId, secret, feedIds } = JSON.parse(line);

@@ -26,8 +26,8 @@ import {
 
 const pastMinutesMax = 1_440;
 
-/** Signed before the demo says that it is ready. */
-const recentSeconds = 120;
+/** At most so much of its past is signed before the demo says that it is ready. */
+const recentSecondsMax = 120;
 const demoBytesMax = 2 * 2 ** 30;
 const portMax = 65_534; // the private listener has the next one
 const logLevelDefault = 'warn';
@@ -65,7 +65,8 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const folder = resolve(session.cwd, String(options.dir));
   if (options.link === true) return printLink(session, folder, options.json === true);
   const port = parseCount('--port', String(options.port), 0, portMax);
-  const pastSeconds = 60 * parseCount('--past', String(options.past), recentSeconds / 60, pastMinutesMax);
+  const pastSeconds = 60 * parseCount('--past', String(options.past), 1, pastMinutesMax);
+  const recentSeconds = Math.min(recentSecondsMax, pastSeconds);
   const { values, sources } = await readSettings(session, options);
   const world = openDemoWorld(folder);
   const isLogAsked = sources.logLevel !== 'default';
