@@ -242,6 +242,15 @@ test('log: every level of the setting is one of pino’s, or silent', () => {
   expect([...Object.values(pino.levels.labels), 'silent']).toEqual(expect.arrayContaining([...logLevels]));
 });
 
+test('log: one to standard output leaves nothing behind in its process once it is closed', () => {
+  const listeners = () => process.listenerCount('exit');
+  const open = () => openLog({ level: 'error', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1 });
+  open().close(); // pino listens once for all
+  const before = listeners();
+  for (let i = 0; i < 20; i++) open().close();
+  expect(listeners()).toBe(before);
+});
+
 test('log: lines that standard output drops are counted, when the process writes faster than the reader', () => {
   const total = 120_000;
   const script = `

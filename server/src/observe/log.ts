@@ -117,16 +117,18 @@ const openStandardOutput = (onDropped: (count: number) => void): LogDestination 
   const handOver = (): void => {
     clearTimeout(timer);
     timer = undefined;
+    process.off('exit', handOver);
     const lines = waiting;
     waiting = '';
     if (lines !== '') output.write(lines);
   };
-  process.once('exit', handOver); // before pino's own hook, which empties what it was given
   return {
     write: (line, now = false) => {
       waiting += line;
-      if (now || waiting.length >= handOverCharacters) handOver();
-      else timer ??= setTimeout(handOver, handOverMs).unref();
+      if (now || waiting.length >= handOverCharacters) return handOver();
+      if (timer !== undefined) return;
+      timer = setTimeout(handOver, handOverMs).unref();
+      process.prependListener('exit', handOver); // before pino's own hook, which empties what it was given
     },
     flushSync: () => {
       handOver();
