@@ -31,7 +31,8 @@ const clockStepMs = 20;
 export const isFresh = () => {
   const builtMs = modifiedMs(stamp);
   if (builtMs === undefined) return false;
-  const files = [join(root, 'tsconfig.base.json'), join(root, 'package-lock.json'), ...packages.flatMap(inputs)];
+  const shared = ['tsconfig.base.json', 'package-lock.json', 'build.mjs'].map((file) => join(root, file));
+  const files = [...shared, ...filesBelow('packaging'), ...packages.flatMap(inputs)];
   return files.every((file) => (modifiedMs(file) ?? 0) < builtMs);
 };
 

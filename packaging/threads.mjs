@@ -18,20 +18,25 @@ const copied = /^(ox|@noble\/[^/]+|@scure\/[^/]+|@sealpost\/protocol)(\/|$)/;
 const importOthers = {
   name: 'import-others',
   setup: ({ onResolve }) =>
-    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+    onResolve({ filter: /^[^./#]/ }, ({ path, kind }) =>
       kind === 'entry-point' || copied.test(path) ? undefined : { path, external: true },
     ),
 };
 
-/** The license of every package that has a file in a bundle, once. */
-const licensesOf = (inputs) => {
-  const folders = inputs.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]).filter(Boolean);
-  return [...new Set(folders)].sort().map((folder) => {
+/** The license of every package of others that has a part in a bundle, once. */
+const licensesOf = ({ outputs }) => {
+  const parts = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));
+  const folders = parts
+    .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    .map(([path]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])
+    .filter((folder) => folder !== undefined && !folder.endsWith('node_modules/@sealpost/protocol'));
+  const texts = folders.map((folder) => {
     const { name, version } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
     const file = ['LICENSE', 'LICENSE.md'].map((name) => join(root, folder, name)).find((path) => existsSync(path));
     if (file === undefined) throw new Error(`${name} has no license that could be copied`);
     return `${name} ${version}\n\n${readFileSync(file, 'utf8').trim()}\n`;
   });
+  return [...new Set(texts)].sort();
 };
 
 /** Replaces the compiled modules. */
@@ -50,10 +55,11 @@ export const bundleThreads = async () => {
       sourcemap: true,
       sourcesContent: false,
       metafile: true,
+      preserveSymlinks: true, // where packages are links, as while packing, no path of this machine goes into the bundle
       logLevel: 'warning',
       plugins: [importOthers],
     });
-    const licenses = licensesOf(Object.keys(metafile.inputs));
+    const licenses = licensesOf(metafile);
     if (licenses.length > 0)
       writeFileSync(join(root, folder, 'dist/third-party-licenses.txt'), licenses.join(`\n${'-'.repeat(80)}\n\n`));
   }

@@ -23,10 +23,10 @@ test('build: dist/ is up to date until a source, a manifest or the lock file is 
     `${name}/package.json`,
     `${name}/tsconfig.json`,
   ]);
-  const inputs = [...sources, 'tsconfig.base.json', 'package-lock.json'];
+  const inputs = [...sources, 'packaging/threads.mjs', 'tsconfig.base.json', 'package-lock.json', 'build.mjs'];
   for (const path of inputs) write(path, builtAt - 1);
-  copyFileSync(join(root, 'build.mjs'), join(folder, 'build.mjs'));
-  const { isFresh } = (await import(pathToFileURL(join(folder, 'build.mjs')).href)) as { isFresh: () => boolean }; // plain JavaScript
+  copyFileSync(join(root, 'build.mjs'), join(folder, 'copied.mjs'));
+  const { isFresh } = (await import(pathToFileURL(join(folder, 'copied.mjs')).href)) as { isFresh: () => boolean }; // plain JavaScript
   expect(isFresh(), 'nothing was built yet').toBe(false);
   write('server/dist/.built', builtAt);
   expect(isFresh()).toBe(true);

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import type { TestProject } from 'vitest/node';
 import { readJson, root } from './support/source-tree.ts';
 
 /** Modules that run in threads. Their names differ, which startThread relies on. */
@@ -41,12 +42,13 @@ export const bundleModules = async (modules: readonly string[], folder: string, 
 };
 
 /** What vitest runs before the tests of each project, the first of which bundles for all; it calls what is returned after them. */
-export const setup = async (): Promise<(() => void) | undefined> => {
+export const setup = async ({ vitest }: Pick<TestProject, 'vitest'>): Promise<(() => void) | undefined> => {
   if (process.env.SEALPOST_BUNDLED_THREADS !== undefined) return undefined;
   const folder = mkdtempSync(join(root, 'data-threads-')); // inside the project, so that packages are found
   process.env.SEALPOST_BUNDLED_THREADS = folder;
   await bundleModules(threadModules, folder);
   const { isFresh }: { readonly isFresh: () => boolean } = await import(join(root, 'build.mjs')); // it has no types
-  if (isFresh()) process.env.SEALPOST_BUILT_COMMAND = join(root, 'server/dist/cli/main.js');
+  // Who watches tests edits sources meanwhile.
+  if (!vitest.config.watch && isFresh()) process.env.SEALPOST_BUILT_COMMAND = join(root, 'server/dist/cli/main.js');
   return () => rmSync(folder, { recursive: true, force: true });
 };

@@ -332,6 +332,11 @@ test.each([
       expect(readFileSync(join(dist, module), 'utf8'), module).not.toMatch(
         /(from|import\() ?["'](ox|@noble|@scure|@sealpost|\.)/,
       );
+    const paths = modules.flatMap((module) =>
+      [...readFileSync(join(dist, module), 'utf8').matchAll(/^\/\/ (\S+\.js)$/gm)].map(([, path]) => path),
+    );
+    expect(paths).not.toEqual([]);
+    expect(paths.filter((path) => path?.startsWith('.') || path?.startsWith('/'))).toEqual([]); // nothing of this machine
     const licenses = readFileSync(join(dist, 'third-party-licenses.txt'), 'utf8');
     for (const copied of ['ox', '@noble/curves', '@noble/hashes'])
       expect(licenses).toMatch(new RegExp(`^${copied} \\d[^]*?Permission is hereby granted`, 'm'));

@@ -98,13 +98,16 @@ test('disk full: writes are refused as such, reads go on, and writes resume when
   const rejections: unknown[] = [];
   const note = (error: unknown) => void rejections.push(error);
   process.on('unhandledRejection', note);
-  for (let done = 0; done < fillings; done += ballasts.length) {
-    const { acknowledged, lost } = await fillInTurns(join(folder, 'store'), fillings - done);
-    tally({ acknowledged, lost });
-    expect(lost).toBe(0);
-    expect(acknowledged).toBeGreaterThan(200);
+  try {
+    for (let done = 0; done < fillings; done += ballasts.length) {
+      const { acknowledged, lost } = await fillInTurns(join(folder, 'store'), fillings - done);
+      tally({ acknowledged, lost });
+      expect(lost).toBe(0);
+      expect(acknowledged).toBeGreaterThan(200);
+    }
+  } finally {
+    process.off('unhandledRejection', note);
   }
-  process.off('unhandledRejection', note);
   tally({ 'unhandled rejections': rejections.length });
   expect(rejections).toEqual([]);
 });

@@ -28,7 +28,7 @@ const chunksPerThread = 2;
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
 /**
- * Starts a thread, and the others with the first reports: each takes 0.25 s of CPU (D212). With none, this process verifies. `onEnded` is called with the reason when one ends that was not closed, `onEngine` with the engine
+ * Starts a thread, and the others with the first reports: each takes a tenth of a second of CPU (D212). With none, this process verifies. `onEnded` is called with the reason when one ends that was not closed, `onEngine` with the engine
  * of the first thread, and again when a later one has another.
  */
 export const openVerifier = (

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -242,26 +242,63 @@ test('log: every level of the setting is one of pino’s, or silent', () => {
   expect([...Object.values(pino.levels.labels), 'silent']).toEqual(expect.arrayContaining([...logLevels]));
 });
 
-test('log: one to standard output leaves nothing behind in its process once it is closed', () => {
-  const listeners = () => process.listenerCount('exit');
-  const open = () => openLog({ level: 'error', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1 });
-  open().close(); // pino listens once for all
-  const before = listeners();
-  for (let i = 0; i < 20; i++) open().close();
-  expect(listeners()).toBe(before);
+/** Runs a module that can `open()` logs to standard output, and prints. */
+const runLogging = (program: string): { readonly stdout: string; readonly stderr: string } => {
+  const script = `
+    import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};
+    const open = () => openLog({ level: 'info', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1 });
+    ${program}`;
+  const args = ['--expose-gc', '--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
+  return spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 27 });
+};
+
+test('log: one to standard output leaves nothing behind in its process once it is closed, and a line after that is written', () => {
+  const { stdout, stderr } = runLogging(`
+    const { setTimeout } = await import('node:timers/promises');
+    const write = () => {
+      const log = open();
+      log.pass(['line\\n']);
+      log.close();
+      return log;
+    };
+    write();
+    await setTimeout(200);
+    const before = process.listenerCount('exit');
+    for (let i = 0; i < 20; i++) write();
+    const last = write();
+    await setTimeout(200);
+    console.error(process.listenerCount('exit') - before);
+    last.pass(['late\\n']);
+  `);
+  expect(stderr.trim()).toBe('0');
+  expect(stdout).toBe(`${'line\n'.repeat(22)}late\n`);
+});
+
+test('log: what waits at the exit is written, also after another log of the process was closed and is gone', () => {
+  const { stdout } = runLogging(`
+    const { setTimeout } = await import('node:timers/promises');
+    const first = open();
+    first.pass(['first\\n']);
+    (() => open().close())();
+    const last = open();
+    for (let i = 0; i < 20; i++) {
+      await setTimeout(20);
+      gc();
+    }
+    last.pass(['last\\n']);
+    process.exit(0);
+  `);
+  expect(stdout.trimEnd().split('\n').sort()).toEqual(['first', 'last']);
 });
 
 test('log: lines that standard output drops are counted, when the process writes faster than the reader', () => {
   const total = 120_000;
-  const script = `
-    import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};
-    const log = openLog({ level: 'info', nowMs: Date.now, slowMs: 1000, complaintsPerSecondMax: 1 });
+  const { stdout } = runLogging(`
+    const log = open();
     const started = { kind: 'started', version: 'x'.repeat(200), addresses: {} };
     for (let i = 0; i < ${total}; i += 1) log.observe(started);
-  `;
-  const args = ['--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
-  const output = execFileSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 27 });
-  const lines = output.trimEnd().split('\n');
+  `);
+  const lines = stdout.trimEnd().split('\n');
   const last = JSON.parse(lines.at(-1) ?? '');
   expect(last).toMatchObject({ event: 'suppressed', of: 'lines' });
   expect(lines.length - 1 + last.count).toBe(total);

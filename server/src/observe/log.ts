@@ -6,12 +6,7 @@ import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { memoise } from '../runtime/memo.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
-
-/** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
-export type LogDestination = {
-  readonly write: (line: string, now?: boolean) => void;
-  readonly flushSync?: () => void;
-};
+import { type LogDestination, openStandardOutput } from './standard-output.ts';
 
 export type LogOptions = {
   readonly level: LogLevel;
@@ -73,7 +68,7 @@ export const openLog = (options: LogOptions): Log => {
     },
     close: () => {
       limit.flush();
-      destination.flushSync?.();
+      (destination.close ?? destination.flushSync)?.();
     },
   };
 };
@@ -90,54 +85,6 @@ const createClockText = (): ((ms: number) => string) => {
     }
     const rest = ms - now * 1_000;
     return `${text}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
-  };
-};
-
-/** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
-const waitingBytesMax = 16 * 1024 * 1024;
-
-/** Lines are handed over so many characters at once, or every so many milliseconds: a call for each would cost more than the line. */
-const handOverCharacters = 32_768;
-const handOverMs = 50;
-
-const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
-  const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
-  let dropped = 0;
-  output.on('drop', (lines: string) => {
-    dropped += lines.split('\n').length - 1;
-  });
-  output.on('drain', () => {
-    const count = dropped;
-    dropped = 0;
-    if (count > 0) onDropped(count);
-  });
-  output.on('error', () => {}); // a log that cannot be written must not end the service; the next line tries again
-  let waiting = '';
-  let timer: NodeJS.Timeout | undefined;
-  const handOver = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    process.off('exit', handOver);
-    const lines = waiting;
-    waiting = '';
-    if (lines !== '') output.write(lines);
-  };
-  return {
-    write: (line, now = false) => {
-      waiting += line;
-      if (now || waiting.length >= handOverCharacters) return handOver();
-      if (timer !== undefined) return;
-      timer = setTimeout(handOver, handOverMs).unref();
-      process.prependListener('exit', handOver); // before pino's own hook, which empties what it was given
-    },
-    flushSync: () => {
-      handOver();
-      try {
-        output.flushSync();
-      } catch {
-        // As above: the disk of the log is full, or its reader is gone.
-      }
-    },
   };
 };
 

@@ -7,7 +7,7 @@ export const qualityBars = {
     files: ['tests/spec.test.ts', 'tests/served-documents.test.ts', 'tests/openapi-check.test.ts'],
   },
   37: {
-    test: 'sequences of 1 to 250 commands (append, read, trim, crash, close and reopen) against a model, three of five on LMDB, two on PostgreSQL',
+    test: 'sequences of 1 to 250 commands (append, read, trim, close and reopen, and between them crashes) against a model, three of five on LMDB, two on PostgreSQL',
     files: ['server/src/store/lmdb/engine.fuzz.ts', 'server/src/store/postgres/engine.fuzz.ts'],
     count: { unit: 'sequences', reduced: 5, full: 10_000, part: 250 },
     bounds: {

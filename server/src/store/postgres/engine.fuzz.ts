@@ -11,7 +11,7 @@ afterAll(() => server.stop());
 
 let schemas = 0;
 
-// Partitions of five minutes: commands span half an hour, and cross their borders.
+// Partitions of five minutes: commands span an hour, and cross their borders.
 const createEngine = async () => {
   const url = server.url(`model_${++schemas}`);
   await migratePostgres(url, 300_000);
