@@ -33,9 +33,9 @@ const askEveryMs = 40;
 const key = 'latest someone';
 
 const planFault = (random: Random): Action<LimitsWorld> => {
-  const atMs = random(lengthMs - tailMs);
   const node = random(nodesMax);
   const ms = 1 + random([100, 800, 2_000][random(3)] as number); // within bounds
+  const atMs = random(lengthMs - tailMs - ms); // it lasts for as long
   const kinds: readonly Action<LimitsWorld>[] = [
     { atMs, what: `connections of node ${node} are cut`, act: ({ disturb }) => disturb(node, undefined) },
     { atMs, what: `connections of node ${node} are held up for ${ms} ms`, act: ({ disturb }) => disturb(node, ms) },
