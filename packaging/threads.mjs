@@ -1,5 +1,5 @@
 // Bundles the modules that run in threads and start with every server: from single files each of them loads a hundred, most of them of ox, which
-// takes a quarter of the CPU of a start. What ox brings is copied into the packages, so its licenses are too.
+// takes a sixth of the CPU of a start. What ox brings is copied into the packages, so its licenses are too.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -177,13 +177,6 @@ test('postgres nodes: an account has its limit once, however many nodes it asks'
   expect(await setLimit(1_000)).toMatchObject({ code: 0 });
 });
 
-/** The second of the newest report that a node has, 0 without one. */
-const newestAt = async (url: string): Promise<number> => {
-  const answer = await fetchSigned(url, `/api/v1/reports/latest?feedID=${world.feedId}`, world);
-  const { report } = (await answer.json()) as { readonly report?: { readonly observationsTimestamp: number } }; // as documented
-  return report?.observationsTimestamp ?? 0;
-};
-
 test('postgres nodes: a damaged report is missing, and shows in the log, in /readyz and in the metric of every node that came across it', async () => {
   const database = postgres.connect();
   const now = Math.floor(Date.now() / 1_000);
@@ -195,7 +188,7 @@ test('postgres nodes: a damaged report is missing, and shows in the log, in /rea
     await store.reports.append([report(world.feedId, bad, bad), report(world.feedId, good, good)]);
     await store.reports.append([report(world.feedId, now, now)]);
     // A node that has the newest one has followed those before it, and comes across them no more by itself.
-    for (const { url } of nodes) await until(async () => (await newestAt(url)) >= now);
+    for (const node of nodes) await until(async () => (await latestOf(node)) >= now);
     await database`UPDATE nodes.reports SET record = set_byte(record, 20, 255 - get_byte(record, 20))
       WHERE observations = ${bad * 1_000}`;
     for (const node of nodes) {
