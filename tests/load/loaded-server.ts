@@ -1,7 +1,7 @@
 // A server with many reports on a core of its own, and a load generator on another one.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism, tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { benchStreams, fill } from '../../bench/rekeyed-reports.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { addStreams } from '../faults/failover.ts';
@@ -40,14 +40,24 @@ const targetsOf = (now: number, seconds: number): readonly string[] => {
   });
 };
 
-/** Puts all threads of a process on one core; false where there is only one, or no way to do it. */
-const pin = (pid: number, core: number): boolean => {
-  if (availableParallelism() < 2) return false;
+/** Puts all threads of a process on some of the cores; false where there is only one, or no way to do it. */
+const pin = (pid: number, cores: string): boolean => {
+  if (cpus().length < 2) return false;
   try {
-    execFileSync('taskset', ['-a', '-c', '-p', String(core), String(pid)], { stdio: 'ignore' });
+    execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
+  }
+};
+
+/** Starts a process that has one core from the first moment: a server decides by it how it collects garbage. */
+const startOnCore = async <T>(core: string, start: () => Promise<T>): Promise<T> => {
+  const isPinned = pin(process.pid, core);
+  try {
+    return await start();
+  } finally {
+    if (isPinned) pin(process.pid, `0-${cpus().length - 1}`);
   }
 };
 
@@ -65,9 +75,9 @@ export const startLoadedServer = async (
   await fill(store, now - seconds, seconds, 40);
   await store.close();
   const programs = await buildPrograms(['tests/load/generator-program.ts']);
-  const server = await startServer(world, ['--log-level', 'warn', '--explorer', 'off', ...args], {
-    SEALPOST_INGEST_TOKEN: ingestToken,
-  });
+  const start = (): Promise<Server> =>
+    startServer(world, ['--log-level', 'warn', '--explorer', 'off', ...args], { SEALPOST_INGEST_TOKEN: ingestToken });
+  const server = await (pinned ? startOnCore('0', start) : start());
   const generator = spawn(process.execPath, [programs.fileOf('generator-program')], {
     cwd: tmpdir(),
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -75,7 +85,7 @@ export const startLoadedServer = async (
   await once(generator, 'message');
   const memoryPids = () => processesOf(server.child);
   const isPinned =
-    pinned && memoryPids().every((pid) => pin(pid, 0)) && generator.pid !== undefined && pin(generator.pid, 1);
+    pinned && memoryPids().every((pid) => pin(pid, '0')) && generator.pid !== undefined && pin(generator.pid, '1');
   const load: LoadedServer['load'] = async (plan) => {
     const told = once(generator, 'message');
     const { port } = server;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tallyControl } from '../bars/tally.ts';
 import { createLatencies, driftOf, type Latencies } from './latency.ts';
-import { growthOf, type Life, measure } from './measures.ts';
+import { growthOf, heapGrowthOf, type Life, measure } from './measures.ts';
 
 const everyMs = 2_000;
 
@@ -37,6 +37,26 @@ test('measures: a leak of 8 MB per hour under 40 MB of garbage is found (control
   expect(growth?.megabytesPerHour).toBeGreaterThan(7);
   expect(growth?.megabytesPerHour).toBeLessThan(9);
   tallyControl({ 'leaks found': 1 });
+});
+
+test('measures: a database that has more processes now and then has a flat memory, and one whose processes grow has not', () => {
+  const life = lifeOf(60, 0);
+  const withProcesses = (leak: number): Life => ({
+    ...life,
+    samples: life.samples.map((one, i) => {
+      const processes = 10 + (i % 300 < 150 ? 0 : 5);
+      return { ...one, processes, memoryKb: processes * (4_096 + (leak * i) / life.samples.length) };
+    }),
+  });
+  expect(growthOf(withProcesses(0), 600_000)?.percentPerHour).toBe(0);
+  expect(growthOf(withProcesses(410), 600_000)?.percentPerHour).toBeGreaterThan(5);
+});
+
+test('measures: a heap that grows by 6 % in an hour is found, one that swings is not', () => {
+  const heap = (perHour: number) => Array.from({ length: 60 }, (_, i) => 40 + (i % 2) + (40 * perHour * i) / 60);
+  expect(heapGrowthOf(heap(0), 60_000, 600_000)).toBe(0);
+  expect(heapGrowthOf(heap(0.06), 60_000, 600_000)).toBeGreaterThan(5);
+  expect(heapGrowthOf(heap(0).slice(0, 15), 60_000, 600_000)).toBeUndefined();
 });
 
 test('measures: descriptors that stay open are found (control)', () => {

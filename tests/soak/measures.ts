@@ -14,6 +14,7 @@ export type Life = { readonly name: string; readonly pid: number; readonly sampl
 
 export type Growth = {
   readonly name: string;
+  /** Of a process on average: a database has as many as it has clients, and whether there are ever more is judged apart. */
   readonly memoryMb: number;
   /** Of its memory, in percent. */
   readonly percentPerHour: number;
@@ -56,7 +57,9 @@ export const medianSlope = (points: readonly { readonly atMs: number; readonly v
 /** How a life grew after its warm-up; undefined if no more than `leastMs` of it is left. */
 export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0): Growth | undefined => {
   const begun = samples[0]?.atMs ?? 0;
-  const settled = samples.filter(({ atMs }) => atMs - begun >= warmUpMs);
+  const settled = samples
+    .filter(({ atMs }) => atMs - begun >= warmUpMs)
+    .map((one) => ({ ...one, memoryKb: one.memoryKb / one.processes }));
   const settledMs = (settled.at(-1)?.atMs ?? 0) - (settled[0]?.atMs ?? 0);
   if (settled.length < 2 * parts || settledMs < leastMs) return undefined;
   const memoryKb = medianOf(settled.map((one) => one.memoryKb));
@@ -76,6 +79,13 @@ export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0)
     minutes: settledMs / 60_000,
     floors: floors.map((one) => one.memoryKb / 1_024),
   };
+};
+
+/** By how many percent what is in use after collections of garbage, `everyMs` apart, grew in an hour after the warm-up; undefined of a short life. */
+export const heapGrowthOf = (megabytes: readonly number[], everyMs: number, warmUpMs: number): number | undefined => {
+  const settled = megabytes.map((value, i) => ({ atMs: i * everyMs, value })).filter(({ atMs }) => atMs >= warmUpMs);
+  if (settled.length < parts) return undefined;
+  return ((medianSlope(settled) * hourMs) / medianOf(settled.map(({ value }) => value))) * 100;
 };
 
 /** Memory that no file stands behind, and open descriptors; undefined if the process has ended. Linux only. */

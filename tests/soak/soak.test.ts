@@ -45,7 +45,11 @@ const findProgram = (name: ProgramName, skip: (why: string) => never): string =>
 const round = (value: number): number => Number(value.toFixed(1));
 
 /** The largest value of each name. */
-const largest = (growths: readonly Growth[], what: string, of: (one: Growth) => number): Record<string, number> => {
+const largest = <T extends { readonly name: string }>(
+  growths: readonly T[],
+  what: string,
+  of: (one: T) => number,
+): Record<string, number> => {
   const values: Record<string, number> = {};
   for (const one of growths) {
     const name = `${what}, ${one.name}, at most`;
@@ -66,9 +70,6 @@ const tallyGrowths = (growths: readonly Growth[]): Record<string, number> => ({
   'processes of a database more, at most': Math.max(0, ...growths.filter(isDatabase).map((one) => one.processes)),
 });
 
-/** Collections that a program must have had for its heap to be shown. */
-const shownMin = 10;
-
 const tallySoak = ({ load, told, growths, drift, ...result }: SoakResult): void =>
   tally({
     acknowledged: load.acknowledged,
@@ -88,6 +89,7 @@ const tallySoak = ({ load, told, growths, drift, ...result }: SoakResult): void 
     'deleted too early': result.deletedTooEarly,
     ...Object.fromEntries(Object.entries(result.events).map(([name, count]) => [`of the event ${name}`, count])),
     ...tallyGrowths(growths),
+    ...largest(result.heaps, '% of the heap in use per hour', ({ percentPerHour }) => percentPerHour),
     '% that the file of LMDB grew more than its data, at most': round(result.fileExcess),
     ...(drift && {
       '% drift of the 99th percentile, at most': round(drift.percent),
@@ -124,7 +126,7 @@ test(`soak: a whole deployment for ${minutes} minutes loses nothing, and fails o
   tallySoak(result);
   for (const { name, floors } of result.growths)
     progress(`soak: least memory of ${name} over time, in MB: ${floors.map(Math.round).join(' ')}`);
-  for (const { name, megabytes } of result.heaps.filter((one) => one.megabytes.length >= shownMin))
+  for (const { name, megabytes } of result.heaps)
     progress(`soak: heap of ${name} in use over time, in MB: ${megabytes.map((one) => one.toFixed(1)).join(' ')}`);
   progress(`soak: failures that the documents allow:\n${formatAllowed(result.allowed)}`);
   expect(result).toMatchObject({

@@ -17,12 +17,12 @@ import { describeAnswer } from './answers.ts';
 import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
 import { heapsOf } from './collecting.ts';
 import { countUndelivered } from './coverage.ts';
-import { type Deployment, openDeployment } from './deployment.ts';
+import { collectMs, type Deployment, openDeployment } from './deployment.ts';
 import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
 import { type AllowedRow, type Allowing, type Failure, judgeFailures } from './failures.ts';
 import { type Drift, driftOf } from './latency.ts';
 import { copyOf, countMissing, newestOf } from './ledger.ts';
-import { type Growth, growthOf, type Life, startMeasures } from './measures.ts';
+import { type Growth, growthOf, heapGrowthOf, type Life, startMeasures } from './measures.ts';
 
 export type SoakPlan = {
   readonly seconds: number;
@@ -60,8 +60,12 @@ export type SoakResult = {
   readonly forbidden: readonly string[];
   readonly allowed: readonly AllowedRow[];
   readonly growths: readonly Growth[];
-  /** Of programs that tell, what is in use of the heap of their main thread over time. */
-  readonly heaps: readonly { readonly name: string; readonly megabytes: readonly number[] }[];
+  /** Of programs that tell, what is in use of the heap of their main thread over time, and how it grows; not of a short life. */
+  readonly heaps: readonly {
+    readonly name: string;
+    readonly megabytes: readonly number[];
+    readonly percentPerHour: number;
+  }[];
   /** Of the latency of requests without retries, while nothing was done. */
   readonly drift: Drift | undefined;
   /** How much more the file of the second deployment grew than what is in it, in percent. */
@@ -230,7 +234,11 @@ const judge = async (found: Found): Promise<SoakResult> => {
     forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (${lastEvent(atMs)})`),
     allowed,
     growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs, plan.leastLifeMs) ?? []),
-    heaps: lives.map(({ name, pid }) => ({ name, megabytes: heapsOf(pid) })),
+    heaps: lives.flatMap(({ name, pid }) => {
+      const megabytes = heapsOf(pid);
+      const percentPerHour = heapGrowthOf(megabytes, collectMs, plan.warmUpMs);
+      return percentPerHour === undefined ? [] : [{ name, megabytes, percentPerHour }];
+    }),
     drift: driftOf(told.latencies, busy, plan.warmUpMs),
     fileExcess: excessOf(found.filesBefore, await filesOf(deployment)),
     alerts: firings && judgeAlerts(occurred, firings, possible),

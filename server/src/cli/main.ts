@@ -1,4 +1,6 @@
 // The command `sealpost`. Runs when it is loaded; no other file touches the process.
+import '../runtime/one-core.ts';
+
 import { runProgram } from './program.ts';
 import { createSession } from './session.ts';
 

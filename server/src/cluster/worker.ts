@@ -1,5 +1,7 @@
 // A worker process: serves the public API from a store that is open for reading only. The primary starts and stops it; it reports granted
 // tokens, log lines and metrics (D63). It exits when the primary is gone.
+import '../runtime/one-core.ts';
+
 import { openSecretBox } from '../access/key.ts';
 import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
