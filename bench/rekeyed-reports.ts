@@ -38,6 +38,24 @@ const createNoise = (seed: number) => {
   };
 };
 
+/** A report of a window in seconds; of the same seed it has the same bytes. */
+export const rekeyedReport = (feedId: FeedId, validFrom: number, observations: number, seed: number): StoredReport =>
+  rekey(feedId, validFrom, observations, createNoise(seed));
+
+const rekey = (feedId: FeedId, validFrom: number, observations: number, noise: () => number): StoredReport => {
+  const fullReport = Buffer.from(template);
+  const low = (at: number, value: number) => fullReport.writeUInt32BE(value, at * word + 28);
+  fullReport.write(feedId.slice(2), places.feedId * word, 'hex');
+  low(places.round, observations);
+  low(places.validFrom, validFrom);
+  low(places.observations, observations);
+  low(places.expiresAt, observations + 2_592_000);
+  for (const at of [places.nativeFee, places.linkFee, ...places.prices]) low(at, noise());
+  for (const at of places.signatures)
+    for (let i = 0; i < word; i += 4) fullReport.writeUInt32BE(noise(), at * word + i);
+  return { feedId, validFromMs: validFrom * 1_000, observationsMs: observations * 1_000, fullReport };
+};
+
 /** One report for each of the streams, the 24 where none are given, for each second from `from` on, `seconds` times. */
 export function* rekeyedReports(
   from: number,
@@ -45,20 +63,8 @@ export function* rekeyedReports(
   feedIds: readonly FeedId[] = benchStreams,
 ): Generator<readonly StoredReport[]> {
   const noise = createNoise(from);
-  for (let second = from; second < from + seconds; second++) {
-    yield feedIds.map((feedId) => {
-      const fullReport = Buffer.from(template);
-      const low = (at: number, value: number) => fullReport.writeUInt32BE(value, at * word + 28);
-      fullReport.write(feedId.slice(2), places.feedId * word, 'hex');
-      low(places.round, second);
-      for (const at of [places.validFrom, places.observations]) low(at, second);
-      low(places.expiresAt, second + 2_592_000);
-      for (const at of [places.nativeFee, places.linkFee, ...places.prices]) low(at, noise());
-      for (const at of places.signatures)
-        for (let i = 0; i < word; i += 4) fullReport.writeUInt32BE(noise(), at * word + i);
-      return { feedId, validFromMs: second * 1_000, observationsMs: second * 1_000, fullReport };
-    });
-  }
+  for (let second = from; second < from + seconds; second++)
+    yield feedIds.map((feedId) => rekey(feedId, second, second, noise));
 }
 
 /** Appends `seconds` of every stream from `from` on, in durable batches of so many seconds. */

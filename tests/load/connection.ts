@@ -16,10 +16,14 @@ const headOf = (text: string): Answer => ({
   closes: /\r\nconnection: close/i.test(text),
 });
 
-/** One request at a time on a connection that is opened again when it was closed. */
-export const openConnection = (port: number): Connection => {
+/** A server closes a connection that is idle for longer than it says: 10 s here. A request that is sent then would be lost, so a client stops before. */
+const usualIdleMaxMs = 8_000;
+
+/** One request at a time on a connection that is opened again when it was closed, or idle for long. */
+export const openConnection = (port: number, idleMaxMs = usualIdleMaxMs): Connection => {
   let socket: Socket | undefined;
   let [expected, received, answer] = [0, 0, undefined as Answer | undefined];
+  let usedMs = 0;
   let ended: ((answer: Answer | undefined) => void) | undefined;
   const end = (result: Answer | undefined): void => {
     const act = ended;
@@ -36,6 +40,7 @@ export const openConnection = (port: number): Connection => {
     received += chunk.length;
     if (received < expected) return;
     if (answer?.closes) drop();
+    usedMs = performance.now();
     end(answer);
   };
   const drop = (): void => {
@@ -58,8 +63,10 @@ export const openConnection = (port: number): Connection => {
     open: async () => {
       socket = open();
       await once(socket, 'connect');
+      usedMs = performance.now();
     },
     send: (bytes, onEnd) => {
+      if (performance.now() - usedMs > idleMaxMs) drop();
       [expected, received, ended] = [0, 0, onEnd];
       socket ??= open();
       socket.write(bytes);

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { openConnection } from './connection.ts';
 import { generate } from './generator.ts';
 
 const account = { userId: '00000000-0000-4000-8000-000000000000', secret: 'a-secret' };
@@ -42,5 +44,25 @@ test('generator: requests that no connection is free for in time are given up, a
   expect(cut + givenUp).toBe(planned);
   expect(cut).toBeGreaterThan(0);
   expect(answers).toEqual({});
+  server.close();
+});
+
+test('generator: a connection that was idle for too long is not used again', async () => {
+  let opened = 0;
+  const server = createServer((_, response) => void response.writeHead(200, { 'Content-Length': 2 }).end('ok'))
+    .on('connection', () => {
+      opened += 1;
+    })
+    .listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const connection = openConnection(port, 100);
+  const ask = () =>
+    new Promise((resolve) => connection.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), resolve));
+  await ask();
+  await pause(200);
+  expect(await ask()).toMatchObject({ status: '200' });
+  expect(opened).toBe(2);
+  connection.close();
   server.close();
 });

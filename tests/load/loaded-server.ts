@@ -17,7 +17,7 @@ export type LoadedServer = {
     plan: Pick<LoadPlan, 'rate' | 'seconds' | 'connections' | 'opensFirst'> & Partial<Pick<LoadPlan, 'patienceMs'>>,
   ) => Promise<LoadResult>;
   /** Requests per second that it answers at most. */
-  readonly measureCapacity: (seconds: number) => Promise<number>;
+  readonly measureCapacity: (seconds: number, connections?: number) => Promise<number>;
   readonly memoryPids: () => readonly number[];
   /** Whether both have a core of their own. */
   readonly isPinned: boolean;
@@ -97,8 +97,8 @@ export const startLoadedServer = async (
     world,
     server,
     load,
-    measureCapacity: async (forSeconds) => {
-      const run = { rate: 0, seconds: forSeconds, connections: capacityConnections };
+    measureCapacity: async (forSeconds, connections = capacityConnections) => {
+      const run = { rate: 0, seconds: forSeconds, connections };
       await load(run); // code is compiled, and what is read often is in memory
       const { answers, seconds: took } = await load(run);
       return (answers['200'] ?? 0) / took;

@@ -7,7 +7,7 @@ import type { Server, World } from '../support/real-program.ts';
 import { createSignedReports } from '../support/signed-reports.ts';
 import { createHistogram } from './histogram.ts';
 
-/** Sends a report per half second to one node, and waits for it at another, which may be the same. 99th percentile in ms, and how many came. */
+/** Sends a report a second to one node, and waits for it at another, which may be the same. 99th percentile in ms, and how many came. */
 export const measureVisible = async (
   to: Server,
   at: Server,

@@ -49,7 +49,7 @@ export const createReadTurns = (isTls: boolean): ReadTurns => {
   const end = (): void => {
     isOpen = false;
     [isAccepting, hasAccepted] = [hasAccepted, false];
-    resumed.clear();
+    if (resumed.size > 0) resumed.clear(); // to clear an empty one makes garbage, and in every turn (D232)
     const most = limit();
     for (const [socket, sinceMs] of waiting) {
       if (resumed.size === most) break;
