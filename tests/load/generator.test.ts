@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openConnection } from './connection.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { generate } from './generator.ts';
 
 const account = { userId: '00000000-0000-4000-8000-000000000000', secret: 'a-secret' };
@@ -47,7 +47,7 @@ test('generator: requests that no connection is free for in time are given up, a
   server.close();
 });
 
-test('generator: a connection that was idle for too long is not used again', async () => {
+test('generator: a connection is used again, but not after it was idle for too long', async () => {
   let opened = 0;
   const server = createServer((_, response) => void response.writeHead(200, { 'Content-Length': 2 }).end('ok'))
     .on('connection', () => {
@@ -56,13 +56,15 @@ test('generator: a connection that was idle for too long is not used again', asy
     .listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // it listens on a port
-  const connection = openConnection(port, 100);
-  const ask = () =>
+  const ask = (connection: Connection) =>
     new Promise((resolve) => connection.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), resolve));
-  await ask();
+  const [patient, impatient] = [openConnection(port), openConnection(port, 100)];
+  for (const connection of [patient, impatient]) await ask(connection);
   await pause(200);
-  expect(await ask()).toMatchObject({ status: '200' });
+  expect(await ask(patient)).toMatchObject({ status: '200' });
   expect(opened).toBe(2);
-  connection.close();
+  expect(await ask(impatient)).toMatchObject({ status: '200' });
+  expect(opened).toBe(3);
+  for (const connection of [patient, impatient]) connection.close();
   server.close();
 });

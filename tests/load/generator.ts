@@ -91,11 +91,29 @@ const createCounts = () => {
   };
 };
 
+/** First in, first out, in a ring that has room for all members. */
+const createFifo = <T>(members: readonly T[]) => {
+  const ring = [...members];
+  let [first, count] = [0, ring.length];
+  return {
+    size: () => count,
+    push: (member: T): void => {
+      ring[(first + count++) % ring.length] = member;
+    },
+    take: (): T => {
+      const member = ring[first] as T; // asked for only where there is one
+      [first, count] = [(first + 1) % ring.length, count - 1];
+      return member;
+    },
+  };
+};
+
 /** Gives planned requests to connections that are free. */
 const createQueue = (plan: LoadPlan, counts: ReturnType<typeof createCounts>) => {
   const request = createRequests(plan);
   const connections = Array.from({ length: plan.connections }, () => openConnection(plan.port));
-  const free = [...connections];
+  // The one that is free for longest is next: all of them stay in use, and a stall finds none that was closed meanwhile.
+  const free = createFifo(connections);
   let waiting: number[] = [];
   let first = 0;
   const send = (connection: Connection, plannedUs: number): void =>
@@ -105,10 +123,10 @@ const createQueue = (plan: LoadPlan, counts: ReturnType<typeof createCounts>) =>
       begin();
     });
   const begin = (): void => {
-    for (; first < waiting.length && free.length > 0; first++) {
+    for (; first < waiting.length && free.size() > 0; first++) {
       const plannedUs = waiting[first] as number; // below the length
       if (nowUs() - plannedUs > plan.patienceMs * 1_000) counts.lost.givenUp += 1;
-      else send(free.pop() as Connection, plannedUs); // there is one
+      else send(free.take(), plannedUs);
     }
     if (first < 10_000) return;
     waiting = waiting.slice(first);
@@ -121,14 +139,14 @@ const createQueue = (plan: LoadPlan, counts: ReturnType<typeof createCounts>) =>
     },
     begin,
     plan: (plannedUs: number): void => void waiting.push(plannedUs),
-    free: () => free.length,
+    free: free.size,
     /** Waits for what is under way; what was never sent is given up. */
     close: async (): Promise<void> => {
       counts.lost.givenUp += waiting.length - first;
       waiting = [];
       first = 0;
-      for (const until = nowUs() + 30e6; free.length < connections.length && nowUs() < until; ) await pause(10);
-      counts.lost.cut += connections.length - free.length;
+      for (const until = nowUs() + 30e6; free.size() < connections.length && nowUs() < until; ) await pause(10);
+      counts.lost.cut += connections.length - free.size();
       for (const connection of connections) connection.close();
     },
   };

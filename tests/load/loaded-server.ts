@@ -1,7 +1,8 @@
 // A server with many reports on a core of its own, and a load generator on another one.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpus, tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { benchStreams, fill } from '../../bench/rekeyed-reports.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { addStreams } from '../faults/failover.ts';
@@ -40,24 +41,34 @@ const targetsOf = (now: number, seconds: number): readonly string[] => {
   });
 };
 
-/** Puts all threads of a process on some of the cores; false where there is only one, or no way to do it. */
-const pin = (pid: number, cores: string): boolean => {
-  if (cpus().length < 2) return false;
-  try {
-    execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+/** The cores that this process may use, such as 0-1. */
+const allowedCores = (): string =>
+  /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+
+/** The first two of them, for the server and the generator; undefined where there is only one. */
+const twoCores = (): readonly [string, string] | undefined => {
+  const cores = allowedCores()
+    .split(',')
+    .flatMap((range) => {
+      const [from = 0, to = from] = range.split('-').map(Number);
+      return Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
+    });
+  const [one, other] = cores;
+  return one === undefined || other === undefined ? undefined : [one, other];
 };
+
+/** Puts all threads of a process on some of the cores. */
+const pin = (pid: number, cores: string): void =>
+  void execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' });
 
 /** Starts a process that has one core from the first moment: a server decides by it how it collects garbage. */
 const startOnCore = async <T>(core: string, start: () => Promise<T>): Promise<T> => {
-  const isPinned = pin(process.pid, core);
+  const before = allowedCores();
   try {
+    pin(process.pid, core);
     return await start();
   } finally {
-    if (isPinned) pin(process.pid, `0-${cpus().length - 1}`);
+    pin(process.pid, before);
   }
 };
 
@@ -77,15 +88,15 @@ export const startLoadedServer = async (
   const programs = await buildPrograms(['tests/load/generator-program.ts']);
   const start = (): Promise<Server> =>
     startServer(world, ['--log-level', 'warn', '--explorer', 'off', ...args], { SEALPOST_INGEST_TOKEN: ingestToken });
-  const server = await (pinned ? startOnCore('0', start) : start());
+  const cores = pinned ? twoCores() : undefined;
+  const server = await (cores ? startOnCore(cores[0], start) : start());
   const generator = spawn(process.execPath, [programs.fileOf('generator-program')], {
     cwd: tmpdir(),
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   await once(generator, 'message');
   const memoryPids = () => processesOf(server.child);
-  const isPinned =
-    pinned && memoryPids().every((pid) => pin(pid, '0')) && generator.pid !== undefined && pin(generator.pid, '1');
+  if (cores && generator.pid !== undefined) pin(generator.pid, cores[1]);
   const load: LoadedServer['load'] = async (plan) => {
     const told = once(generator, 'message');
     const { port } = server;
@@ -104,7 +115,7 @@ export const startLoadedServer = async (
       return (answers['200'] ?? 0) / took;
     },
     memoryPids,
-    isPinned,
+    isPinned: cores !== undefined,
     close: async () => {
       generator.disconnect();
       await once(generator, 'exit');

@@ -28,20 +28,21 @@ const errorsOf = ({ planned, answers }: LoadResult): number => planned - (answer
 const withReports = async <T>(run: () => Promise<T>) => {
   let isOver = false;
   const visible = measureVisible(loaded.server, loaded.server, loaded.world, () => isOver);
-  const result = await run();
-  isOver = true;
+  const result = await run().finally(() => {
+    isOver = true;
+  });
   return { result, visible: await visible };
 };
 
 /** Runs a share of the capacity. What the first seconds need is compiled before. */
 const runAt = async (share: number, capacity: number) => {
   const rate = Math.max(20, capacity * share);
-  await withReports(() => loaded.load({ rate, seconds: warmUpSeconds, connections }));
+  const warmUp = await withReports(() => loaded.load({ rate, seconds: warmUpSeconds, connections, opensFirst: true }));
   progress(`slo: ${Math.round(rate)} requests per second for ${minutes} min`);
-  const run = await withReports(() => loaded.load({ rate, seconds, connections }));
+  const run = await withReports(() => loaded.load({ rate, seconds, connections, opensFirst: true }));
   const slow = run.result.p99BySecond.flatMap((ms, second) => (ms > slowMs ? [`${second}: ${Math.round(ms)}`] : []));
   progress(`slo: 99th percentile of slow seconds, in ms: ${slow.join(', ')}`);
-  return run;
+  return { ...run, warmUp: warmUp.result };
 };
 
 test(`slo: requests at 50 and 80 % of the capacity for ${minutes} minutes each are all answered`, {
@@ -50,10 +51,11 @@ test(`slo: requests at 50 and 80 % of the capacity for ${minutes} minutes each a
   const { result: capacity } = await withReports(() => loaded.measureCapacity(isFull ? 20 : 0.5, connections));
   const [half, most] = [await runAt(0.5, capacity), await runAt(0.8, capacity)];
   tally({
-    'requests per second, the capacity of one core, at least': Math.round(capacity),
+    [`requests per second, the capacity of one core on ${connections} connections, at least`]: Math.round(capacity),
     'requests at half of it': half.result.planned,
     'requests at four fifths': most.result.planned,
     'not answered with 200': errorsOf(half.result) + errorsOf(most.result),
+    'not answered in the warm-ups': errorsOf(half.warmUp) + errorsOf(most.warmUp),
     'ms at half, 50th percentile, at most': half.result.latencyMs.p50,
     'ms at half, 99th percentile, at most': half.result.latencyMs.p99,
     'ms at half, 99.9th percentile, at most': half.result.latencyMs.p999,

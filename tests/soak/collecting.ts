@@ -3,30 +3,44 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where programs write how much of the heap of their main thread is in use after each collection. */
+/** Where the threads of programs write how much of their heaps is in use after each collection. */
 const heapsFile = join(tmpdir(), `sealpost-heaps-${process.pid}.txt`);
 
 /** For NODE_OPTIONS: each thread of the program collects all of its garbage again and again. */
 export const collectEvery = (ms: number): string => {
   const text = `import { appendFileSync } from 'node:fs'; import { setFlagsFromString } from 'node:v8';
-    import { runInNewContext } from 'node:vm'; import { isMainThread } from 'node:worker_threads';
+    import { runInNewContext } from 'node:vm'; import { threadId } from 'node:worker_threads';
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
     setInterval(() => {
       collect();
-      if (!isMainThread) return;
       const { heapUsed, external } = process.memoryUsage();
       try {
-        appendFileSync(${JSON.stringify(heapsFile)}, process.pid + ' ' + (heapUsed + external) + '\\n');
+        appendFileSync(${JSON.stringify(heapsFile)}, process.pid + ' ' + threadId + ' ' + (heapUsed + external) + '\\n');
       } catch {} // of a full disk, say: the program goes on
     }, ${ms}).unref();`;
   return `--import=data:text/javascript,${encodeURIComponent(text)}`;
 };
 
-/** What was in use after each collection, in megabytes: without what the allocators keep, of which only the whole process tells. */
-export const heapsOf = (pid: number): readonly number[] =>
-  (existsSync(heapsFile) ? readFileSync(heapsFile, 'utf8').trim().split('\n') : [])
-    .filter((line) => line.startsWith(`${pid} `))
-    .map((line) => Number(line.split(' ')[1]) / 2 ** 20);
+/** The main thread is thread 0. */
+const mainThread = '0';
+
+/** What was in use by all threads after each collection of the main one, in megabytes: without what allocators keep, of which only the whole process tells. */
+export const heapsOf = (pid: number): readonly number[] => sumHeaps(readHeaps(), String(pid));
+
+const readHeaps = (): readonly string[] =>
+  existsSync(heapsFile) ? readFileSync(heapsFile, 'utf8').trim().split('\n') : [];
+
+/** Threads collect at different times: to what the main one has is added what the others had last. */
+export const sumHeaps = (lines: readonly string[], pid: string): readonly number[] => {
+  const last = new Map<string, number>();
+  return lines
+    .map((line) => line.split(' '))
+    .filter(([process]) => process === pid)
+    .flatMap(([, thread = '', bytes]) => {
+      last.set(thread, Number(bytes) / 2 ** 20);
+      return thread === mainThread ? [[...last.values()].reduce((sum, one) => sum + one, 0)] : [];
+    });
+};
 
 export const removeHeaps = (): void => rmSync(heapsFile, { force: true });

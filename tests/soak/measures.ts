@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 export type Sample = {
   readonly atMs: number;
   readonly memoryKb: number;
+  /** The same by process. */
+  readonly memoryKbOf: ReadonlyMap<number, number>;
   readonly descriptors: number;
   /** How many processes these are the sums of. */
   readonly processes: number;
@@ -14,7 +16,7 @@ export type Life = { readonly name: string; readonly pid: number; readonly sampl
 
 export type Growth = {
   readonly name: string;
-  /** Of a process on average: a database has as many as it has clients, and whether there are ever more is judged apart. */
+  /** Of the processes that were there all the time: a database has others for a while, and whether there are ever more of them is judged apart. */
   readonly memoryMb: number;
   /** Of its memory, in percent. */
   readonly percentPerHour: number;
@@ -54,12 +56,21 @@ export const medianSlope = (points: readonly { readonly atMs: number; readonly v
     ),
   );
 
+/** Samples with the memory of those processes only that are in all of them. */
+const withoutPassing = (samples: readonly Sample[]): readonly Sample[] => {
+  const staying = [...(samples[0]?.memoryKbOf.keys() ?? [])].filter((pid) =>
+    samples.every(({ memoryKbOf }) => memoryKbOf.has(pid)),
+  );
+  return samples.map((one) => ({
+    ...one,
+    memoryKb: staying.reduce((sum, pid) => sum + (one.memoryKbOf.get(pid) ?? 0), 0),
+  }));
+};
+
 /** How a life grew after its warm-up; undefined if no more than `leastMs` of it is left. */
 export const growthOf = ({ name, samples }: Life, warmUpMs: number, leastMs = 0): Growth | undefined => {
   const begun = samples[0]?.atMs ?? 0;
-  const settled = samples
-    .filter(({ atMs }) => atMs - begun >= warmUpMs)
-    .map((one) => ({ ...one, memoryKb: one.memoryKb / one.processes }));
+  const settled = withoutPassing(samples.filter(({ atMs }) => atMs - begun >= warmUpMs));
   const settledMs = (settled.at(-1)?.atMs ?? 0) - (settled[0]?.atMs ?? 0);
   if (settled.length < 2 * parts || settledMs < leastMs) return undefined;
   const memoryKb = medianOf(settled.map((one) => one.memoryKb));
@@ -93,7 +104,8 @@ export const measure = (pid: number, atMs: number): Sample | undefined => {
   try {
     const [, memory] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     const descriptors = readdirSync(`/proc/${pid}/fd`).length;
-    return { atMs, memoryKb: Number(memory ?? 0), descriptors, processes: 1 };
+    const memoryKb = Number(memory ?? 0);
+    return { atMs, memoryKb, memoryKbOf: new Map([[pid, memoryKb]]), descriptors, processes: 1 };
   } catch {
     return undefined;
   }
@@ -108,6 +120,7 @@ const measureAll = (pid: number, atMs: number): Sample | undefined => {
     (sum, one) => ({
       atMs,
       memoryKb: sum.memoryKb + one.memoryKb,
+      memoryKbOf: new Map([...sum.memoryKbOf, ...one.memoryKbOf]),
       descriptors: sum.descriptors + one.descriptors,
       processes: sum.processes + 1,
     }),

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
@@ -9,23 +9,35 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const oneCore = new URL('./one-core.ts', import.meta.url).href;
 
-/** What V8 says of itself, in a process that may use these cores and has loaded the module. V8 writes more than a pipe takes, and does not wait. */
-const marksConcurrently = (cores: string): boolean => {
-  const file = join(folder, `cores-${cores}`);
-  const program = 'import { setFlagsFromString } from "node:v8"; setFlagsFromString("--help");';
-  const args = ['--import', 'tsx', '--import', oneCore, '--input-type=module', '--eval', program];
+/** What V8 says of itself, in a process that a program starts and that has loaded the module. V8 writes more than a pipe takes, and does not wait. */
+const marksConcurrently = (starter: readonly string[]): boolean => {
+  const file = join(folder, `flags-${starter.length}`);
+  const code = 'import { setFlagsFromString } from "node:v8"; setFlagsFromString("--help");';
+  const args = ['--import', 'tsx', '--import', oneCore, '--input-type=module', '--eval', code];
   const output = openSync(file, 'w');
-  execFileSync('taskset', ['-c', cores, process.execPath, ...args], { stdio: ['ignore', output, 'inherit'] });
+  const [program = '', ...rest] = [...starter, process.execPath, ...args];
+  execFileSync(program, rest, { stdio: ['ignore', output, 'inherit'] });
   closeSync(output);
   const [, flag] = /--concurrent-marking \(.*\n.*default: (\S+)/.exec(readFileSync(file, 'utf8')) ?? [];
   expect(flag).toBeDefined();
   return flag === '--concurrent-marking';
 };
 
-test.runIf(process.platform === 'linux')('one core: no other thread marks garbage', () => {
-  expect(marksConcurrently('0')).toBe(false);
+/** The first core that this process may use; empty where Linux does not tell. */
+const firstCore = (): string =>
+  process.platform === 'linux'
+    ? (/Cpus_allowed_list:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '')
+    : '';
+
+test.runIf(firstCore() !== '')('one core: no other thread marks garbage', () => {
+  expect(marksConcurrently(['taskset', '-c', firstCore()])).toBe(false);
 });
 
-test.runIf(process.platform === 'linux' && cpus().length > 1)('one core: with two, others mark', () => {
-  expect(marksConcurrently('0,1')).toBe(true);
+test.runIf(availableParallelism() > 1)('one core: with more, others mark', () => {
+  expect(marksConcurrently([])).toBe(true);
+});
+
+test.each(['../cli/main.ts', '../cluster/worker.ts'])('one core: %s loads it before anything else', (entry) => {
+  const text = readFileSync(new URL(entry, import.meta.url), 'utf8');
+  expect(/^import .*$/m.exec(text)?.[0]).toBe("import '../runtime/one-core.ts';");
 });

@@ -64,7 +64,7 @@ export const createPageRenderer = (
 ) => {
   const pieces = createPieces();
   const render = createRunPages(source, newestMs, pieces);
-  const pages = new Map<string, MadePage>();
+  let pages = new Map<string, MadePage>();
   let writesSeen: number | undefined;
   /** A page that is asked for again, in one piece from now on. */
   const again = (page: MadePage, lease: Lease): MadePage => {
@@ -77,7 +77,7 @@ export const createPageRenderer = (
   };
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
     const written = writes();
-    if (written !== writesSeen || pages.size > pagesKept) pages.clear();
+    if (written !== writesSeen || pages.size > pagesKept) pages = new Map(); // not cleared: D232
     writesSeen = written;
     const key = `${feedId} ${fromSeconds} ${limit}`;
     const known = pages.get(key);

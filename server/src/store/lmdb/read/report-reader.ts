@@ -127,7 +127,7 @@ const createMomentRenderer = (
   writes: () => number | undefined,
 ) => {
   type Moment = { readonly seconds: number; readonly found: readonly (RenderedReport | undefined)[] };
-  const moments = new Map<number, RenderedReport | undefined>();
+  let moments = new Map<number, RenderedReport | undefined>();
   let lists = new WeakMap<readonly FeedId[], Moment>();
   let changes = -1;
   let writesSeen: number | undefined;
@@ -138,7 +138,7 @@ const createMomentRenderer = (
     renew();
     const now = changesOf(source.tables);
     if (now !== changes || moments.size > momentsKept) {
-      moments.clear();
+      moments = new Map(); // not cleared: D232
       lists = new WeakMap();
     }
     changes = now;
