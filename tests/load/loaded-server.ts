@@ -1,7 +1,6 @@
 // A server with many reports on a core of its own, and a load generator on another one.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { benchStreams, fill } from '../../bench/rekeyed-reports.ts';
 import { openStore } from '../../server/src/store/open.ts';
@@ -9,6 +8,7 @@ import { addStreams } from '../faults/failover.ts';
 import { buildPrograms } from '../faults/programs.ts';
 import { ingestToken } from '../formats/senders.ts';
 import { createWorld, processesOf, type Server, startServer, type World } from '../support/real-program.ts';
+import { allowedCores } from './cores.ts';
 import type { LoadPlan, LoadResult } from './generator.ts';
 
 export type LoadedServer = {
@@ -41,19 +41,9 @@ const targetsOf = (now: number, seconds: number): readonly string[] => {
   });
 };
 
-/** The cores that this process may use, such as 0-1. */
-const allowedCores = (): string =>
-  /Cpus_allowed_list:\s+(\S+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
-
-/** The first two of them, for the server and the generator; undefined where there is only one. */
+/** Two cores, for the server and the generator; undefined where there is only one. */
 const twoCores = (): readonly [string, string] | undefined => {
-  const cores = allowedCores()
-    .split(',')
-    .flatMap((range) => {
-      const [from = 0, to = from] = range.split('-').map(Number);
-      return Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
-    });
-  const [one, other] = cores;
+  const [one, other] = allowedCores();
   return one === undefined || other === undefined ? undefined : [one, other];
 };
 
@@ -63,7 +53,7 @@ const pin = (pid: number, cores: string): void =>
 
 /** Starts a process that has one core from the first moment: a server decides by it how it collects garbage. */
 const startOnCore = async <T>(core: string, start: () => Promise<T>): Promise<T> => {
-  const before = allowedCores();
+  const before = allowedCores().join(',');
   try {
     pin(process.pid, core);
     return await start();

@@ -60,7 +60,7 @@ export type SoakResult = {
   readonly forbidden: readonly string[];
   readonly allowed: readonly AllowedRow[];
   readonly growths: readonly Growth[];
-  /** Of programs that tell, what is in use of the heap of their main thread over time, and how it grows; not of a short life. */
+  /** Of programs that tell, what is in use of the heaps of their threads over time, and how it grows; not of a short life. */
   readonly heaps: readonly {
     readonly name: string;
     readonly megabytes: readonly number[];

@@ -3,6 +3,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { allowedCores } from '../../../tests/load/cores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-one-core-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -23,14 +24,10 @@ const marksConcurrently = (starter: readonly string[]): boolean => {
   return flag === '--concurrent-marking';
 };
 
-/** The first core that this process may use; empty where Linux does not tell. */
-const firstCore = (): string =>
-  process.platform === 'linux'
-    ? (/Cpus_allowed_list:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '')
-    : '';
+const [firstCore = ''] = allowedCores();
 
-test.runIf(firstCore() !== '')('one core: no other thread marks garbage', () => {
-  expect(marksConcurrently(['taskset', '-c', firstCore()])).toBe(false);
+test.runIf(firstCore !== '')('one core: no other thread marks garbage', () => {
+  expect(marksConcurrently(['taskset', '-c', firstCore])).toBe(false);
 });
 
 test.runIf(availableParallelism() > 1)('one core: with more, others mark', () => {
