@@ -91,6 +91,8 @@ test.each([
   [1001, 'This node is going away.', 'closed by the server with 1001 This node is going away.'],
   [1008, '', 'closed by the server with 1008'],
   [1013, 'too slow', 'closed by the server with 1013 too slow'],
+  [1000, '\u0088\u0002', 'closed by the server with 1000'],
+  [1011, 'two\r\nlines', 'closed by the server with 1011 two lines'],
 ])('socket: a close with %i is reported once, with its reason', async (code, reason, told) => {
   const { server, heard } = await openPair(await serve());
   const over = new Promise((resolve) => server.once('close', resolve));

@@ -40,7 +40,7 @@ const createOpener =
     });
     let told = false;
     const tell = (reason: string): void => {
-      if (!told) handlers.closed(reason);
+      if (!told) handlers.closed(oneLine(reason)); // it may have what a server said
       told = true;
     };
     socket.on('open', handlers.opened);
@@ -52,9 +52,7 @@ const createOpener =
       readRefusal(response, handlers, () => request.destroy());
     });
     socket.on('error', (error) => tell(describe(error)));
-    socket.on('close', (code, reason) =>
-      tell(`closed by the server with ${code}${reason.length > 0 ? ` ${oneLine(String(reason))}` : ''}`),
-    );
+    socket.on('close', (code, reason) => tell(`closed by the server with ${code} ${reason}`));
     // ws throws if a socket is paused or resumed before it is open or after its handshake failed.
     const whenOpen = (act: () => void): void => {
       if (socket.readyState === WebSocket.OPEN) act();

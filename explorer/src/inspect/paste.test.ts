@@ -45,6 +45,11 @@ test('paste: the fields around a report are kept if complete', () => {
   expect(paste).toMatchObject({ kind: 'reports', reports: [{ claim }, { claim: undefined }] });
 });
 
+test('paste: lists inside of lists are no reports, however deep they are', () => {
+  for (const depth of [2, 5_000])
+    expect(parsePaste('['.repeat(depth) + ']'.repeat(depth))).toMatchObject({ problem: 'The JSON has no fullReport.' });
+});
+
 test('paste: a stray character is found with its position', () => {
   const text = `  0x${hex.slice(2, 10)}\n${hex.slice(10, 14)}g${hex.slice(14)}`;
   const paste = parsePaste(text);

@@ -133,8 +133,10 @@ const collect = (values: readonly (readonly [value: unknown, at: number])[]): Pa
   return found.length === 0 ? wrong('The list of reports is empty.', jsonAdvice) : { kind: 'reports', reports: found };
 };
 
-const unwrap = (value: unknown): readonly unknown[] => {
-  if (Array.isArray(value)) return value.flatMap(unwrap);
+const unwrap = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value.flatMap(unwrapOne) : unwrapOne(value);
+
+const unwrapOne = (value: unknown): readonly unknown[] => {
   const { report, reports } = Object(value);
   if (Array.isArray(reports)) return reports;
   return [report ?? value];

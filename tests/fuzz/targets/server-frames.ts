@@ -1,7 +1,9 @@
 // Frames of a client to the real server, after a real handshake. Another connection stays open, and gets a report after each round of inputs.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
+import { WebSocket } from 'ws';
 import { head, toLines } from '../../support/raw-http.ts';
 import { createSignedReports } from '../../support/signed-reports.ts';
 import { opcodes, readFrames, sampleFrames } from '../frames.ts';
@@ -11,10 +13,10 @@ import { shapeOf, type Target } from '../target.ts';
 /** Close codes that the documents name: what ws says of broken frames, and ours. */
 const closeCodes = [1000, 1001, 1002, 1003, 1005, 1007, 1008, 1009, 1011, 1013];
 
-const upgradeOf = ({ account, feedId, nowMs }: FuzzedService): string => {
+const handshakeOf = ({ account, feedId, nowMs }: FuzzedService) => {
   const target = `/api/v1/ws?feedIDs=${feedId}`;
   const signed = signRequest({ method: 'GET', target, userId: account.userId, timestampMs: nowMs() }, account.secret);
-  return head(
+  const upgrade = head(
     `GET ${target} HTTP/1.1`,
     'Host: a',
     'Connection: Upgrade',
@@ -23,6 +25,7 @@ const upgradeOf = ({ account, feedId, nowMs }: FuzzedService): string => {
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     ...toLines(signed),
   );
+  return { target, signed, upgrade };
 };
 
 /** Opens a connection, sends the bytes and half-closes; resolves with what came back when the server has closed. */
@@ -43,33 +46,37 @@ const converse = (port: number, upgrade: string, bytes: Buffer): Promise<Buffer>
     socket.write(upgrade);
   });
 
-/** A client that only listens, and counts the reports it gets. */
-const openBystander = (port: number, upgrade: string) => {
-  const socket = connect({ host: '127.0.0.1', port });
-  let waiting = (): void => {};
+/** A client that only listens, and answers pings: one that is silent would be closed after 20 s. */
+const openBystander = async (port: number, { target, signed }: ReturnType<typeof handshakeOf>) => {
+  const webSocket = new WebSocket(`ws://127.0.0.1:${port}${target}`, { headers: signed });
   let isOpen = true;
-  socket.on('data', () => waiting());
-  socket.on('close', () => {
+  let waiting = (): void => {};
+  const stop = (): void => {
     isOpen = false;
     waiting();
-  });
-  const next = (): Promise<boolean> =>
-    new Promise((resolve) => {
-      waiting = () => resolve(isOpen);
-      if (!isOpen) waiting();
-    });
-  const opened = next();
-  socket.write(upgrade);
-  return { opened, next, close: () => void socket.destroy() };
+  };
+  webSocket.on('message', () => waiting());
+  webSocket.on('error', stop);
+  webSocket.on('close', stop);
+  await once(webSocket, 'open');
+  return {
+    /** Whether another message came before it was closed. */
+    next: (): Promise<boolean> =>
+      new Promise((resolve) => {
+        waiting = () => resolve(isOpen);
+        if (!isOpen) waiting();
+      }),
+    close: () => void webSocket.terminate(),
+  };
 };
 
 export const openServerFrames = async (): Promise<Target> => {
   const fuzzed = await openFuzzedService();
   const { service, port, feedId } = fuzzed;
   const { report } = await createSignedReports('fuzz');
-  const upgrade = upgradeOf(fuzzed);
-  const bystander = openBystander(port, upgrade);
-  assert.ok(await bystander.opened);
+  const handshake = handshakeOf(fuzzed);
+  const { upgrade } = handshake;
+  const bystander = await openBystander(port, handshake);
   let second = 1_763_200_100;
   return {
     seeds: sampleFrames(true, Buffer.from('{"subscribe":["a","b"]}')),
