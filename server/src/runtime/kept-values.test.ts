@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKeptValues } from './kept-values.ts';
+import { createKeptValues, createLastUsed } from './kept-values.ts';
 
 test('kept values: each is there until it is too old', () => {
   let nowMs = 0;
@@ -21,4 +21,18 @@ test('kept values: at the bound everything else is forgotten, and a value that i
   expect([kept.get('same'), kept.get('other')]).toEqual([49, 1]);
   kept.put('more', 2, 1);
   expect([kept.get('same'), kept.get('other'), kept.get('more')]).toEqual([undefined, undefined, 2]);
+});
+
+test('kept values: those used last stay, and at most twice as many as wanted are kept', () => {
+  const kept = createLastUsed<number, number>(10);
+  for (let i = 0; i < 1_000; i++) {
+    kept.keep(i, i);
+    expect(kept.get(0)).toBe(0);
+  }
+  expect(Array.from({ length: 1_000 }, (_, i) => kept.get(i)).filter((one) => one !== undefined).length).toBeLessThan(
+    21,
+  );
+  expect(kept.get(999)).toBe(999);
+  kept.retain((value) => value !== 999);
+  expect([kept.get(999), kept.get(998)]).toEqual([undefined, 998]);
 });

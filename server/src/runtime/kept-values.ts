@@ -1,5 +1,5 @@
-// Values by key, all of them up to a size: what many clients ask for is worked out once. At the bound it forgets everything,
-// which costs less than tracking use.
+// Values by key, all of them up to a size: what many clients ask for is worked out once. At the bound everything is forgotten, or what was not asked for
+// since half of it was, which costs less than tracking use.
 
 export type KeptValues<T, K = string> = {
   /** Undefined where nothing is kept, or it is too old. */
@@ -38,6 +38,35 @@ const createBounded = <K, T>(
       total += size - (kept.get(key)?.size ?? 0);
       if (total > sizeMax) [kept, total] = [openTable(), size];
       kept.set(key, { value, size });
+    },
+  };
+};
+
+/** Those used last: of at most twice `count` values, the older half is forgotten where it was not asked for since. None may be undefined. */
+export const createLastUsed = <K, V>(count: number) => {
+  let young = new Map<K, V>();
+  let old = new Map<K, V>();
+  const keep = (key: K, value: V): void => {
+    if (young.size >= count) {
+      old = young;
+      young = new Map(); // not cleared: D232
+    }
+    young.set(key, value);
+  };
+  return {
+    get: (key: K): V | undefined => {
+      const known = young.get(key);
+      if (known !== undefined) return known;
+      const older = old.get(key);
+      if (older !== undefined) keep(key, older);
+      return older;
+    },
+    keep,
+    /** Forgets all for which this does not hold. */
+    retain: (holds: (value: V) => boolean): void => {
+      const filtered = (values: ReadonlyMap<K, V>): Map<K, V> =>
+        new Map([...values].filter(([, value]) => holds(value)));
+      [young, old] = [filtered(young), filtered(old)];
     },
   };
 };

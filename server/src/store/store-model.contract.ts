@@ -19,7 +19,10 @@ type CrashingEngine = EngineUnderTest & {
 };
 
 type Model = { readonly reports: Map<FeedId, StoredReport[]>; horizon: number; appended: number };
-type World = { store: Store; readonly engine: CrashingEngine; readonly model: Model };
+/** A reading; the last ones are asked again at each, so that what an engine keeps of them is compared once more after writes. */
+type Reading = { readonly feedId: FeedId; readonly at: number; readonly limit: number };
+type World = { store: Store; readonly engine: CrashingEngine; readonly model: Model; asked: readonly Reading[] };
+const askedAgain = 3;
 
 const secondOf = (ms: number) => Math.floor(ms / 1_000);
 const ofStream = (model: Model, feedId: FeedId): StoredReport[] => model.reports.get(feedId) ?? [];
@@ -65,25 +68,52 @@ const appendCommand = fc
     },
   }));
 
-const readCommand = fc
-  .record({ feedId, at: second, limit: fc.integer({ min: 1, max: 200 }) })
-  .map(({ feedId: asked, at, limit }) => ({
-    toString: () => `read ${asked.slice(-1)} at ${at} limit ${limit}`,
-    check: async ({ store, model }: World) => {
-      const moment = t0 + Math.max(at, model.horizon + 10);
-      const known = ofStream(model, asked);
-      const rest = known.filter(({ observationsMs }) => secondOf(observationsMs) >= moment);
-      const holding = rest.find(({ validFromMs }) => secondOf(validFromMs) <= moment);
-      expect(hex((await store.reports.at([asked], moment))[0])).toBe(hex(holding));
-      const page = await store.reports.page(asked, moment, limit);
-      expect([page.reports.map(hex), page.more]).toEqual([rest.slice(0, limit).map(hex), rest.length > limit]);
-      const next = (await store.reports.neighbours(asked, moment)).next;
-      expect(next?.observationsMs).toBe(rest[0]?.observationsMs);
-      const newest = known.at(-1);
-      if (newest && secondOf(newest.observationsMs) >= t0 + model.horizon)
-        expect(store.reports.latest(asked)?.observationsMs).toBe(newest.observationsMs);
-    },
-  }));
+const expectedOf = (model: Model, { feedId: asked, at }: Reading) => {
+  const moment = t0 + Math.max(at, model.horizon + 10);
+  const rest = ofStream(model, asked).filter(({ observationsMs }) => secondOf(observationsMs) >= moment);
+  return { moment, rest, holding: rest.find(({ validFromMs }) => secondOf(validFromMs) <= moment) };
+};
+
+const sentReport = (json: string): string => (JSON.parse(json) as { fullReport: string }).fullReport.slice(2); // our own rendering
+
+/** What the API sends is of the same reports. */
+const checkRendered = async ({ store, model }: World, reading: Reading): Promise<void> => {
+  const { feedId: asked, limit } = reading;
+  const { moment, rest, holding } = expectedOf(model, reading);
+  const [rendered] = await store.reports.renderedAt([asked], moment);
+  expect(rendered && sentReport(String(rendered.json))).toBe(hex(holding));
+  const { json, body, more, lastMs, release } = await store.reports.renderedPage(asked, moment, limit);
+  const sent = JSON.parse(String(body ?? `{"reports":[${json.join()}]}`)) as { reports: object[] }; // our own rendering
+  const expected = rest.slice(0, limit);
+  expect([sent.reports.map((one) => sentReport(JSON.stringify(one))), more, lastMs]).toEqual([
+    expected.map(hex),
+    rest.length > limit,
+    expected.at(-1)?.observationsMs,
+  ]);
+  release?.();
+};
+
+const checkReading = async ({ store, model }: World, reading: Reading): Promise<void> => {
+  const { feedId: asked, limit } = reading;
+  const { moment, rest, holding } = expectedOf(model, reading);
+  expect(hex((await store.reports.at([asked], moment))[0])).toBe(hex(holding));
+  const page = await store.reports.page(asked, moment, limit);
+  expect([page.reports.map(hex), page.more]).toEqual([rest.slice(0, limit).map(hex), rest.length > limit]);
+  const next = (await store.reports.neighbours(asked, moment)).next;
+  expect(next?.observationsMs).toBe(rest[0]?.observationsMs);
+  const newest = ofStream(model, asked).at(-1);
+  if (newest && secondOf(newest.observationsMs) >= t0 + model.horizon)
+    expect(store.reports.latest(asked)?.observationsMs).toBe(newest.observationsMs);
+};
+
+const readCommand = fc.record({ feedId, at: second, limit: fc.integer({ min: 1, max: 200 }) }).map((reading) => ({
+  toString: () => `read ${reading.feedId.slice(-1)} at ${reading.at} limit ${reading.limit}`,
+  check: async (world: World) => {
+    await checkReading(world, reading);
+    for (const one of [...world.asked, reading]) await checkRendered(world, one);
+    world.asked = [...world.asked, reading].slice(-askedAgain);
+  },
+}));
 
 const trimCommand = second.map((before) => ({
   toString: () => `trim before ${before}`,
@@ -137,6 +167,7 @@ export const testStoreModel = (name: string, createEngine: () => Promise<Crashin
         store: await engine.open('write'),
         engine,
         model: { reports: new Map(), horizon: 0, appended: 0 },
+        asked: [],
       };
       try {
         for (const { check } of commands) await check(world);

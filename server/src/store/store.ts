@@ -85,8 +85,8 @@ export type ReportStore = {
   /** Up to `limit` reports observed in or after the second, ascending; a page ends on a whole second unless one second exceeds it. */
   readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
   /**
-   * As `at`, rendered for the wire. A list is never changed once it was given, and until something is written an engine may give the same one
-   * for the same `feedIds` array: callers may keep, by its identity, what they made of it. An engine that reads on this loop reads many streams
+   * As `at`, rendered for the wire. A list is never changed once it was given, and an engine may give the same one again for the same `feedIds`
+   * array while it holds: callers may keep, by its identity, what they made of it. An engine that reads on this loop reads many streams
    * `inSlices`; each slice is of one snapshot.
    */
   readonly renderedAt: (

@@ -84,6 +84,8 @@ const assemble = (stream: number, reports: readonly BlockReport[], packed: reado
 export type BlockIndex = {
   readonly count: number;
   readonly window: (i: number) => Window;
+  /** From the end of the report before to the beginning of this one, which is not the first. */
+  readonly gapMs: (i: number) => number;
   /** The first index observed at or after a moment; `count` when there is none. */
   readonly firstAtOrAfter: (observationsMs: number) => number;
 };
@@ -137,9 +139,11 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
 const openIndex = (bytes: RecordBytes): BlockIndex => {
   const count = bytes.readUInt16BE(4);
   const observationsAt = (i: number) => readMs(bytes, headBytes + i * entryBytes + 6);
+  const validFromAt = (i: number) => readMs(bytes, headBytes + i * entryBytes);
   return {
     count,
-    window: (i) => ({ validFromMs: readMs(bytes, headBytes + i * entryBytes), observationsMs: observationsAt(i) }),
+    window: (i) => ({ validFromMs: validFromAt(i), observationsMs: observationsAt(i) }),
+    gapMs: (i) => validFromAt(i) - observationsAt(i - 1),
     firstAtOrAfter: (ms) => searchFirst(count, (i) => observationsAt(i) >= ms),
   };
 };

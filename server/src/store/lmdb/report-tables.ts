@@ -3,7 +3,7 @@
 import { crc32 } from 'node:zlib';
 import type { DamageLog } from '../damage.ts';
 import type { RecordBytes } from '../format/record-bytes.ts';
-import { openBlock } from '../format/report-block.ts';
+import { claimedContents, openBlock } from '../format/report-block.ts';
 import { CorruptRecordError } from '../store.ts';
 import { type Environment, openTable, type Table, viewRecord } from './environment.ts';
 import { fenceTable } from './write/fence.ts';
@@ -190,7 +190,14 @@ export const countRuns = (tables: ReportTables): Counters => {
   return sum;
 };
 
-/** Every transaction that changes reports ends with this. */
+/** Takes a run that cannot be opened out of the counts: as many reports as it seems to hold, and one at least, so that `removedFrom` changes with it. */
+export const countOutDamaged = (counters: Counters, value: Buffer): void => {
+  const { reports, reportBytes } = claimedContents(value);
+  counters.reports = Math.max(0, counters.reports - Math.max(1, reports));
+  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
+};
+
+/** Every transaction that changes reports ends with this, and a repair, which makes several of them. */
 export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
   const isDamaged = !isCounted(viewRecord(tables.meta, countersKey) ?? Buffer.alloc(countersBytes), countersBytes);
   // After damage, a number that no process has seen.
@@ -212,6 +219,13 @@ export const changesOf = ({ meta }: ReportTables): number => {
   const value = viewRecord(meta, countersKey);
   return value === undefined || value.length < countersBytes ? 0 : value.readUIntBE(16, 6);
 };
+
+/**
+ * A number that changes whenever reports were removed, and not when others are appended: how many were appended and are not there. Not a number, which
+ * equals none, where one of the records is missing or damaged.
+ */
+export const removedFrom = (tables: ReportTables): number =>
+  (storedPosition(tables) ?? Number.NaN) - (storedCounters(tables)?.reports ?? Number.NaN);
 
 /** The record of the last position; undefined where it is damaged or missing. */
 export const storedPosition = ({ meta }: ReportTables): number | undefined => {

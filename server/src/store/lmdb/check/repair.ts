@@ -109,7 +109,7 @@ const repairReports = async (repair: Repair, signerSets: SignerSets): Promise<vo
   }
   repairAppended(repair);
   rebuildRollups(repair, sourceOf(repair));
-  repairCounters(repair);
+  repairCounters(repair, changes.length > 0);
   if (!options.dryRun) listLosses(repair);
   for (const change of changes) if (change.reports.length > 0 && change.table !== 'damaged') tally.add(change.table);
 };
@@ -196,7 +196,8 @@ const listLosses = (repair: Repair): void => {
   }
 };
 
-const repairCounters = ({ environment, tables, tally, options }: Repair): void => {
+/** `isChanged`: runs were, and who reads them has to know. */
+const repairCounters = ({ environment, tables, tally, options }: Repair, isChanged: boolean): void => {
   const counted = storedCounters(tables);
   const actual = countRuns(tables);
   const isRight = counted?.reports === actual.reports && counted.reportBytes === actual.reportBytes;
@@ -205,9 +206,9 @@ const repairCounters = ({ environment, tables, tally, options }: Repair): void =
     storedPosition(tables) === last || (last === 0 && tables.meta.get(Buffer.from('position')) === undefined);
   if (!isRight) tally.add('meta');
   if (!isPlaced) tally.add('meta');
-  if (options.dryRun || (isRight && isPlaced)) return;
+  if (options.dryRun || (isRight && isPlaced && !isChanged)) return;
   environment.root.transactionSync(() => {
-    if (!isRight) writeCounters(tables, actual);
+    if (!isRight || isChanged) writeCounters(tables, actual);
     if (!isPlaced) writePosition(tables, last);
   });
 };

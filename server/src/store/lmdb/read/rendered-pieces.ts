@@ -50,6 +50,8 @@ export type Segment = {
 export type MadePage = Omit<RenderedPage, 'release'> & {
   readonly spans: readonly Span[];
   readonly regions: readonly Region[];
+  /** No append can change it: others follow, and no report fits before, between or after those that are in it. */
+  readonly isSettled: boolean;
 };
 
 /** What a page is asked for by. */
@@ -68,11 +70,15 @@ export const bytesOf = ({ slab, start, end }: Span): Buffer => slab.bytes.subarr
 
 export type Pieces = ReturnType<typeof createPieces>;
 
-export const createPieces = () => {
-  const slabs = createSlabs(slabBytes, slabsMax);
+/** `onLeft` is called when memory is left to slow answers: whoever keeps pages forgets those in it, so that they do not hold it longer. */
+export const createPieces = (onLeft: () => void) => {
+  const slabs = createSlabs(slabBytes, slabsMax, onLeft);
   const render = createPieceRenderer(slabs);
   return {
     lease: slabs.lease,
+    /** Whether all of a page is in memory that is kept anyway. */
+    mayKeep: ({ json, spans }: MadePage): boolean =>
+      spans.length === 0 ? json.length === 0 : spans.every(({ slab }) => slabs.isInRing(slab)),
     /** A page in the making; the lease holds what it is made of. */
     beginPage: (wanted: Wanted, lease: Lease) => createPageMaker(slabs, render, wanted, lease),
     /** The body of a page, put together; undefined where it takes more than a slab. */

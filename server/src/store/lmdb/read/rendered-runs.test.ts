@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { benchStreams, fill } from '../../../../../bench/rekeyed-reports.ts';
 import { openStore } from '../../open.ts';
 import type { Store } from '../../store.ts';
-import { report, stream, t0 } from '../../store-samples.fixture.ts';
+import { other, report, stream, t0 } from '../../store-samples.fixture.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-pages-'));
 let store: Store;
@@ -45,9 +46,25 @@ test('rendered pages: bodies stay as they were until they are released, whatever
   for (const check of held) check();
 });
 
+test('rendered pages: a page whose memory is used for others by now is rendered again', async () => {
+  await fill(store, t0, 500, 50);
+  const pages = benchStreams.flatMap((feedId) => [0, 250].map((from) => ({ feedId, from })));
+  let bytes = 0;
+  const ask = async ({ feedId, from }: (typeof pages)[number]): Promise<void> => {
+    const { json, body, release } = await store.reports.renderedPage(feedId, t0 + from, 240);
+    const text = String(body ?? `{"reports":[${json.join()}]}`);
+    expect(secondsIn(text)).toEqual(Array.from({ length: 240 }, (_, i) => from + i));
+    bytes += text.length;
+    release?.();
+  };
+  for (const page of pages) await ask(page);
+  expect(bytes).toBeGreaterThan(15 * 1024 * 1024); // more than there is memory for
+  for (const page of pages) await ask(page);
+});
+
 test('rendered pages: a page lies in one piece when nothing of it was rendered before, and when it is asked for again', async () => {
-  const read = async (from: number) => store.reports.renderedPage(stream, t0 + from, 150);
-  await store.reports.append([report(stream, t0 + 300, t0 + 300)]); // pages of before are forgotten
+  await store.reports.append(Array.from({ length: 300 }, (_, i) => report(other, t0 + i, t0 + i)));
+  const read = async (from: number) => store.reports.renderedPage(other, t0 + from, 150);
   const first = await read(100);
   const again = await read(100);
   expect(secondsIn(String(again.body))).toEqual(secondsFrom(100, 150));

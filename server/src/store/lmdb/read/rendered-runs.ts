@@ -1,6 +1,7 @@
 // Runs of reports as the API sends them: rendered on first use and kept in memory up to a bound. A rendered run is used only while the checksum of its
-// record is unchanged, so that no process serves what another has changed. A page with a corrupt report is assembled report by report, without it (D120).
+// record is unchanged, and a page until a write may have changed it, so that no process serves what another has changed. A page with a corrupt report is assembled report by report, without it (D120).
 import { type FeedId, timeResolutionOf } from '@sealpost/protocol';
+import { createLastUsed } from '../../../runtime/kept-values.ts';
 import type { RecordBytes } from '../../format/record-bytes.ts';
 import { renderReport, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import { copyBlockIndex } from '../../format/report-block.ts';
@@ -18,54 +19,31 @@ import {
   type Wanted,
 } from './rendered-pieces.ts';
 import { type FoundRun, openRun, type ReportSource, requireStream, runsFrom, viewRun } from './runs.ts';
+import { type SeenReports, stillHolds } from './seen-reports.ts';
 import type { Lease } from './slabs.ts';
 
 /** Runs whose indexes are kept, twice as many at most; each takes some 2 KB. */
 const runsKept = 512;
 
-/** Pages that are kept until something is written. */
-const pagesKept = 32;
-
-/** Runs by key, those used last: when there are as many as are kept, those that were not asked for since are forgotten. */
-const createKept = () => {
-  let young = new Map<string, RenderedRun>();
-  let old = new Map<string, RenderedRun>();
-  const keep = (key: string, run: RenderedRun): void => {
-    if (young.size >= runsKept) {
-      old = young;
-      young = new Map();
-    }
-    young.set(key, run);
-  };
-  return {
-    get: (key: string): RenderedRun | undefined => {
-      const known = young.get(key);
-      if (known !== undefined) return known;
-      const older = old.get(key);
-      if (older !== undefined) keep(key, older);
-      return older;
-    },
-    keep,
-  };
-};
+/** Pages that are kept, twice as many at most. Their bytes are in slabs that are there anyway. */
+const pagesKept = 128;
 
 // A run's first word covers its index, which holds the checksum of each report.
 const checksumOf = (value: RecordBytes): number => (value.length < 4 ? -1 : value.readUInt32BE(0));
 
 /**
- * Makes a reader of rendered pages. `newestMs` is when the stream was last observed; `renew` begins a new snapshot; `writes` is how often the
- * store was written, for the process that alone writes it: what many ask for between two writes is looked up once, and put together once.
+ * Makes a reader of rendered pages. `newestMs` is when the stream was last observed; `renew` begins a new snapshot; `look` is at the stored
+ * reports. What many ask for is looked up once and put together once, until a write may have changed it.
  */
 export const createPageRenderer = (
   source: ReportSource,
   newestMs: (stream: number) => number | undefined,
   renew: () => void,
-  writes: () => number | undefined,
+  look: () => SeenReports,
 ) => {
-  const pieces = createPieces();
+  const pages = createLastUsed<string, { readonly page: MadePage; readonly seen: SeenReports }>(pagesKept);
+  const pieces = createPieces(() => pages.retain(({ page }) => page.regions.every(isThere)));
   const render = createRunPages(source, newestMs, pieces);
-  let pages = new Map<string, MadePage>();
-  let writesSeen: number | undefined;
   /** A page that is asked for again, in one piece from now on. */
   const again = (page: MadePage, lease: Lease): MadePage => {
     for (const { slab } of page.spans) lease.add(slab);
@@ -76,17 +54,16 @@ export const createPageRenderer = (
     return { ...page, json: [bytesOf(span)], body, spans: [span], regions: [joined] };
   };
   return (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
-    const written = writes();
-    if (written !== writesSeen || pages.size > pagesKept) pages = new Map(); // not cleared: D232
-    writesSeen = written;
+    const seen = look();
     const key = `${feedId} ${fromSeconds} ${limit}`;
-    const known = pages.get(key);
+    const before = pages.get(key);
+    const known = before && stillHolds(before.seen, before.page.isSettled, seen) ? before.page : undefined;
     const lease = pieces.lease();
     try {
       const isKnown = known?.regions.every(isThere) === true;
       if (!isKnown) renew();
       const made = isKnown ? again(known, lease) : render(feedId, fromSeconds, limit, lease);
-      if (made !== known && written !== undefined) pages.set(key, made); // others cannot know when it is out of date
+      if (made !== known && pieces.mayKeep(made)) pages.keep(key, { page: made, seen });
       const { json, body, lastMs, more, damaged } = made;
       return { json, body, lastMs, more, damaged, release: lease.release };
     } catch (error) {
@@ -117,7 +94,7 @@ const requireAfter = (before: RenderedRun | undefined, { index }: RenderedRun): 
 
 /** Pages cut from rendered runs, of the present snapshot. */
 const createRunPages = (source: ReportSource, newestMs: (stream: number) => number | undefined, pieces: Pieces) => {
-  const kept = createKept();
+  const kept = createLastUsed<string, RenderedRun>(runsKept);
 
   /** A run that is known by its checksum was opened before; another one is opened now, which throws where it is damaged. */
   const runAt = (stream: number, { table, key }: RunRecord, value: RecordBytes): RenderedRun => {
@@ -137,17 +114,23 @@ const createRunPages = (source: ReportSource, newestMs: (stream: number) => numb
     const page = pieces.beginPage(wanted, lease);
     const collect = (runs: Iterable<RunRecord>) => collectRuns(wanted, runs, runAt, page.cover);
     const plain = collect(plainRuns(source, stream, fromSeconds * 1_000));
-    const isWhole =
-      isGapless(feedId, plain.found, fromSeconds) && (plain.more || endsAt(plain.found, newestMs(stream)));
+    const isConnected = isGapless(feedId, plain.found, fromSeconds);
+    const isWhole = isConnected && (plain.more || endsAt(plain.found, newestMs(stream)));
     const { found, more } = isWhole ? plain : collect(runsFrom(source.tables, stream, fromSeconds * 1_000));
     const segments = more ? takeWholeSeconds(found, limit) : found;
     const last = segments.at(-1);
-    return { ...page.cut(segments), lastMs: last?.run.index.window(last.to - 1).observationsMs, more };
+    return {
+      ...page.cut(segments),
+      lastMs: last?.run.index.window(last.to - 1).observationsMs,
+      more,
+      isSettled: isConnected && plain.more && isDense(feedId, plain.found),
+    };
   };
 
   return (feedId: FeedId, fromSeconds: number, limit: number, lease: Lease): MadePage => {
     const stream = source.directory.numberOf(feedId);
-    if (stream === undefined) return { json: [], spans: [], regions: [], lastMs: undefined, more: false };
+    if (stream === undefined)
+      return { json: [], spans: [], regions: [], lastMs: undefined, more: false, isSettled: false };
     try {
       return renderRuns(feedId, stream, fromSeconds, limit, lease);
     } catch (error) {
@@ -184,7 +167,7 @@ const collectRuns = (
  * stream never overlap, and lie one unit of its clock apart at least.
  */
 const isGapless = (feedId: FeedId, segments: readonly Segment[], fromSeconds: number): boolean => {
-  const unitMs = timeResolutionOf(feedId) === 'seconds' ? 1_000 : 1;
+  const unitMs = unitMsOf(feedId);
   return segments.every(({ run, from }, i) => {
     const { validFromMs } = run.index.window(0);
     const before = segments[i - 1]?.run.index;
@@ -192,6 +175,17 @@ const isGapless = (feedId: FeedId, segments: readonly Segment[], fromSeconds: nu
     return validFromMs === before.window(before.count - 1).observationsMs + unitMs;
   });
 };
+
+/** Does each report begin where the one before it in its run ends? Then none fits between them. */
+const isDense = (feedId: FeedId, segments: readonly Segment[]): boolean => {
+  const unitMs = unitMsOf(feedId);
+  return segments.every(({ run: { index }, from, to }) => {
+    for (let i = Math.max(1, from); i < to; i++) if (index.gapMs(i) !== unitMs) return false;
+    return true;
+  });
+};
+
+const unitMsOf = (feedId: FeedId): number => (timeResolutionOf(feedId) === 'seconds' ? 1_000 : 1);
 
 const endsAt = (segments: readonly Segment[], newestMs: number | undefined): boolean => {
   const index = segments.at(-1)?.run.index;
@@ -214,6 +208,7 @@ const renderIntact = (
     lastMs: reports.at(-1)?.observationsMs,
     more,
     damaged: true,
+    isSettled: false,
   };
 };
 

@@ -1,6 +1,7 @@
 // Reads reports from LMDB: synchronous, on one snapshot per call, so that a run that closes meanwhile is seen in one place. Used by every process, and by
 // the writer in its transactions. Corrupt reports are noted and treated as missing (D120).
 import type { FeedId } from '@sealpost/protocol';
+import { createLastUsed, createValuesByObject } from '../../../runtime/kept-values.ts';
 import type { AtOnceOrLater, InSlices } from '../../../runtime/reading.ts';
 import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
 import { renderReport, secondOf } from '../../format/rendered-report.ts';
@@ -14,12 +15,13 @@ import type {
   Window,
 } from '../../store.ts';
 import { readCandles } from '../candles.ts';
-import { changesOf, lastPosition } from '../report-tables.ts';
+import { lastPosition } from '../report-tables.ts';
 import { readAppended } from './appended-reports.ts';
 import { findAt, findNeighbours, findQuickly, readFrom } from './found-reports.ts';
 import { createLatestReader, createNewestReader } from './latest.ts';
 import { createPageRenderer } from './rendered-runs.ts';
 import { noteRun, type ReportSource, runsFrom } from './runs.ts';
+import { createSeenReports, type SeenReports, stillHolds } from './seen-reports.ts';
 import { isLost } from './set-aside.ts';
 
 /**
@@ -50,20 +52,20 @@ export const createReportReader = (
   const at = (feedId: FeedId, stream: number, seconds: number): StoredReport | undefined =>
     findQuickly(source, feedId, stream, seconds) ??
     (newestBefore(feedId, stream, seconds) === undefined ? findAt(source, feedId, stream, seconds) : undefined);
-  const lately = new Map<FeedId, { readonly writes: number; readonly report: LatestReport | undefined }>();
+  const look = createSeenReports(tables, renew, writes);
+  const lately = new Map<FeedId, { readonly seen: SeenReports; readonly report: LatestReport | undefined }>();
   return {
     streamOf,
     latest: (feedId: FeedId): LatestReport | undefined => {
-      // The one that writes knows when nothing was written since it looked.
-      const now = writes();
-      const known = now === undefined ? undefined : lately.get(feedId);
-      if (known !== undefined && known.writes === now) return known.report;
+      const seen = look();
+      const known = lately.get(feedId);
+      if (known?.seen === seen) return known.report;
       const report = onSnapshot<LatestReport | undefined>(
         feedId,
         undefined,
         (stream) => latestOf(feedId, stream).report,
       );
-      if (now !== undefined) lately.set(feedId, { writes: now, report });
+      lately.set(feedId, { seen, report });
       return report;
     },
     newestMs: (feedId: FeedId): number | undefined => onSnapshot(feedId, undefined, newestMs),
@@ -97,8 +99,8 @@ export const createReportReader = (
       }),
     candles: (feedId: FeedId, range: CandleRange, isOver: () => boolean = () => false): CandleSlice =>
       onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, range, isOver, damage)),
-    renderedAt: createMomentRenderer(source, at, renew, writes),
-    renderedPage: createPageRenderer(source, newestMs, renew, writes),
+    renderedAt: createMomentRenderer(source, at, look),
+    renderedPage: createPageRenderer(source, newestMs, renew, look),
     position: (): number => {
       renew();
       return lastPosition(tables, damage);
@@ -110,80 +112,87 @@ export const createReportReader = (
   };
 };
 
-/** Rendered answers to `at` that are kept until something is written: some 7 MB. */
-const momentsKept = 4_096;
+/** Rendered answers to `at` that are kept, twice as many at most: some 7 MB. */
+const momentsKept = 2_048;
+/** Reports in the lists of these that are kept. Callers keep as many bytes again of what they made of them. */
+const listedKept = 4_096;
 
 /** Streams that are read at once: one takes 40 µs, or 100 where it has no report then. */
 const renderedAtOnce = 32;
 
+/** Memory of its own: Node's shared pieces, cut for all that is short, would be kept whole for the part that stays. */
+const toKeptBytes = (ascii: string): Buffer => {
+  const bytes = Buffer.allocUnsafeSlow(ascii.length);
+  bytes.write(ascii, 'latin1');
+  return bytes;
+};
+
+/** What holds of some streams at a second. */
+type Moment<T> = { readonly found: T; readonly seen: SeenReports; readonly isSettled: boolean };
+type Found = RenderedReport | undefined;
+
 /**
- * Renders what holds at a second; many ask for the same one, so each is rendered once until something is written, and the same list of
+ * Renders what holds at a second; `look` is at the stored reports. Many ask for the same one, so each is rendered once until a write may have changed it, and the same list of
  * feed ids gets the same list of reports.
  */
 const createMomentRenderer = (
   source: ReportSource,
   at: (feedId: FeedId, stream: number, seconds: number) => StoredReport | undefined,
-  renew: () => void,
-  writes: () => number | undefined,
+  look: () => SeenReports,
 ) => {
-  type Moment = { readonly seconds: number; readonly found: readonly (RenderedReport | undefined)[] };
-  let moments = new Map<number, RenderedReport | undefined>();
-  let lists = new WeakMap<readonly FeedId[], Moment>();
-  let changes = -1;
-  let writesSeen: number | undefined;
-  const forgetChanged = (): void => {
-    // The one that writes knows when nothing was written since it looked.
-    const written = writes();
-    if (written !== undefined && written === writesSeen && moments.size <= momentsKept) return;
-    renew();
-    const now = changesOf(source.tables);
-    if (now !== changes || moments.size > momentsKept) {
-      moments = new Map(); // not cleared: D232
-      lists = new WeakMap();
-    }
-    changes = now;
-    writesSeen = written;
-  };
-  const renderOne = (feedId: FeedId, seconds: number): RenderedReport | undefined => {
+  const moments = createLastUsed<number, Moment<Found>>(momentsKept);
+  type List = Moment<readonly Found[]> & { readonly seconds: number };
+  const lists = createValuesByObject<readonly FeedId[], List>(listedKept);
+  const renderOne = (feedId: FeedId, seconds: number, seen: SeenReports): Moment<Found> => {
     const stream = source.directory.numberOf(feedId);
-    if (stream === undefined) return undefined;
-    const moment = stream * 2 ** 32 + seconds;
-    if (moments.has(moment)) return moments.get(moment);
+    if (stream === undefined) return { found: undefined, seen, isSettled: false };
+    const key = stream * 2 ** 32 + seconds;
+    const known = moments.get(key);
+    if (known && stillHolds(known.seen, known.isSettled, seen)) return known;
     const report = at(feedId, stream, seconds);
-    const rendered = report && {
-      observationsMs: report.observationsMs,
-      json: Buffer.from(renderReport(report), 'latin1'),
-    };
-    moments.set(moment, rendered);
-    return rendered;
+    const found = report && { observationsMs: report.observationsMs, json: toKeptBytes(renderReport(report)) };
+    // What begins later in this second may have another one before it some day.
+    const moment = { found, seen, isSettled: report !== undefined && report.validFromMs <= seconds * 1_000 };
+    moments.keep(key, moment);
+    return moment;
   };
-  const renderInSlices = (feedIds: readonly FeedId[], seconds: number, inSlices: InSlices): Promise<Moment['found']> =>
+  /** `seen` is of before the first was rendered. */
+  const keepList = (
+    feedIds: readonly FeedId[],
+    seconds: number,
+    seen: SeenReports,
+    each: readonly Moment<Found>[],
+  ): readonly Found[] => {
+    const found = each.map((moment) => moment.found);
+    const isSettled = each.every((moment) => moment.isSettled);
+    lists.put(feedIds, { seconds, found, seen, isSettled }, feedIds.length);
+    return found;
+  };
+  const renderInSlices = (
+    feedIds: readonly FeedId[],
+    seconds: number,
+    begun: SeenReports,
+    inSlices: InSlices,
+  ): Promise<readonly Found[]> =>
     inSlices(async (slice) => {
-      const found: (RenderedReport | undefined)[] = [];
-      let begunWith: typeof lists | undefined;
-      while (found.length < feedIds.length)
+      const each: Moment<Found>[] = [];
+      while (each.length < feedIds.length)
         await slice(async (isOver) => {
-          forgetChanged();
-          begunWith ??= lists;
-          for (const feedId of feedIds.slice(found.length)) {
-            found.push(renderOne(feedId, seconds));
+          const seen = look();
+          for (const feedId of feedIds.slice(each.length)) {
+            each.push(renderOne(feedId, seconds, seen));
             if (isOver()) break;
           }
         });
-      if (lists === begunWith) lists.set(feedIds, { seconds, found }); // else something was written since the first was read
-      return found;
+      return keepList(feedIds, seconds, begun, each);
     });
-  return (
-    feedIds: readonly FeedId[],
-    seconds: number,
-    inSlices?: InSlices,
-  ): AtOnceOrLater<readonly (RenderedReport | undefined)[]> => {
-    forgetChanged();
+  return (feedIds: readonly FeedId[], seconds: number, inSlices?: InSlices): AtOnceOrLater<readonly Found[]> => {
+    const seen = look();
     const known = lists.get(feedIds);
-    if (known?.seconds === seconds) return known.found;
-    if (inSlices !== undefined && feedIds.length > renderedAtOnce) return renderInSlices(feedIds, seconds, inSlices);
-    const found = feedIds.map((feedId) => renderOne(feedId, seconds));
-    lists.set(feedIds, { seconds, found });
-    return found;
+    if (known?.seconds === seconds && stillHolds(known.seen, known.isSettled, seen)) return known.found;
+    if (inSlices !== undefined && feedIds.length > renderedAtOnce)
+      return renderInSlices(feedIds, seconds, seen, inSlices);
+    const each = feedIds.map((feedId) => renderOne(feedId, seconds, seen));
+    return keepList(feedIds, seconds, seen, each);
   };
 };

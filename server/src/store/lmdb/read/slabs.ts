@@ -20,6 +20,8 @@ export type Slabs = {
   /** Keeps what was taken last, up to an end, as a region until the ring comes around. False: the slab is only for the present caller. */
   readonly keep: (slab: Slab, end: number, region: Region) => boolean;
   readonly lease: () => Lease;
+  /** Whether what is kept in it counts as kept: it is neither left nor for one caller only. */
+  readonly isInRing: (slab: Slab) => boolean;
 };
 
 /** Keeps slabs from being used again until it is released. */
@@ -35,8 +37,8 @@ const openSlab = (bytes: number): Slab => ({
   isLeft: false,
 });
 
-/** Makes a ring of `slabsMax` slabs, which are allocated when they are first needed. */
-export const createSlabs = (slabBytes: number, slabsMax: number): Slabs => {
+/** Makes a ring of `slabsMax` slabs, which are allocated when they are first needed. `onLeft`: one is only for slow answers from now on. */
+export const createSlabs = (slabBytes: number, slabsMax: number, onLeft: () => void = () => {}): Slabs => {
   const ring: Slab[] = [];
   let left = 0;
   let next = 0;
@@ -52,6 +54,7 @@ export const createSlabs = (slabBytes: number, slabsMax: number): Slabs => {
     if (before !== undefined && before.users > 0) {
       before.isLeft = true;
       left += 1;
+      onLeft();
     }
     const slab = before === undefined || before.isLeft ? openSlab(slabBytes) : before;
     ring[next] = slab;
@@ -76,6 +79,7 @@ export const createSlabs = (slabBytes: number, slabsMax: number): Slabs => {
       slab.regions.push(region);
       return true;
     },
+    isInRing: (slab) => ring.includes(slab),
     lease: () => {
       const held: Slab[] = [];
       return {

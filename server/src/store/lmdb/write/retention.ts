@@ -7,6 +7,8 @@ import { rollupNames, trimCandles } from '../candles.ts';
 import { loadStreams } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
 import {
+  type Counters,
+  countOutDamaged,
   keysFrom,
   observationsOfKey,
   type ReportTables,
@@ -34,12 +36,11 @@ export const trimSlice = (
     let removed = 0;
     for (const { table, key } of slice) {
       const lastMs = lastObservationOf(tables, { table, key });
-      const { reports, reportBytes } = measure(key, tables[table].get(key));
+      const value = tables[table].get(key);
       if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
       removed += 1;
       trimCandles(tables, streamOfKey(key), Math.max(retention.beforeMs, lastMs), 2 * blockReports);
-      counters.reports -= reports;
-      counters.reportBytes -= reportBytes;
+      if (value !== undefined) countOut(counters, key, value);
     }
     forgetSetAside(tables, retention.beforeMs);
     writeCounters(tables, counters);
@@ -93,15 +94,15 @@ const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefine
   return undefined;
 };
 
-// A record that is damaged is removed all the same; what it held is not known any more.
-const measure = (key: Buffer, value: Buffer | undefined): { reports: number; reportBytes: number } => {
-  if (value === undefined) return { reports: 0, reportBytes: 0 };
+/** A record that is damaged is removed all the same. */
+const countOut = (counters: Counters, key: Buffer, value: Buffer): void => {
   try {
     const block = openBlock(streamOfKey(key), value);
-    return { reports: block.count, reportBytes: block.reportBytes() };
+    counters.reports -= block.count;
+    counters.reportBytes -= block.reportBytes();
   } catch (error) {
-    if (error instanceof CorruptRecordError) return { reports: 0, reportBytes: 0 };
-    throw error;
+    if (!(error instanceof CorruptRecordError)) throw error;
+    countOutDamaged(counters, value);
   }
 };
 

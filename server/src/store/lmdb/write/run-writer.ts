@@ -4,7 +4,6 @@ import {
   type Block,
   type BlockReport,
   blockReports,
-  claimedContents,
   encodeBlock,
   encodeFittingBlock,
   openBlock,
@@ -23,7 +22,7 @@ import {
   runsInTail,
 } from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
-import { type Counters, observationsOfKey, reportKey, streamOfKey } from '../report-tables.ts';
+import { type Counters, countOutDamaged, observationsOfKey, reportKey, streamOfKey } from '../report-tables.ts';
 import { tableBytes } from './retention.ts';
 
 /** One transaction: where it reads and writes, and what it counts. */
@@ -48,7 +47,7 @@ const mendedBytesMax = 4 * 1024 * 1024;
  * Rewrites the tail where its keys are out of order: LMDB could neither find some of them nor put new ones in their place. Each run gets the key
  * that its content says; one that cannot be opened keeps its own, or is set aside where that is taken.
  */
-export const mendTail = ({ tables, directory, damage }: Transaction): void => {
+export const mendTail = ({ tables, directory, damage, counters }: Transaction): void => {
   const { tail } = tables;
   const keys = [...tail.getKeys()];
   const isOrdered = keys.every((key, i) => i === 0 || Buffer.compare(keys[i - 1] as Buffer, key) < 0); // one before each
@@ -66,7 +65,10 @@ export const mendTail = ({ tables, directory, damage }: Transaction): void => {
     if (!isPlaced(run))
       damage.note({ table: 'tail', key: key.toString('hex'), reason, feedId: directory.feedIdOf(streamOfKey(place)) });
     if (tail.get(place) === undefined) tail.put(place, value);
-    else if (own === undefined) setAside(tables, key, value, { table: 'tail', reason, lost: [] });
+    else if (own === undefined) {
+      setAside(tables, key, value, { table: 'tail', reason, lost: [] });
+      countOutDamaged(counters, value);
+    }
   }
 };
 
@@ -137,9 +139,7 @@ export const setRunAside = (transaction: Transaction, stream: number, run: RunCo
   const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
   setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
   removeRun(transaction, run);
-  const { reports, reportBytes } = claimedContents(value);
-  counters.reports = Math.max(0, counters.reports - reports);
-  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
+  countOutDamaged(counters, value);
 };
 
 /** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller rewrites it without them. */
