@@ -242,6 +242,11 @@ test('program: a config file with a secret, and a token file, must not be access
   writeFileSync(config, '{"retentionDays": 7, "store": "postgres://me@h/db"}');
   chmodSync(config, 0o644);
   expect((await runCommand(['config', '--config', config])).code).toBe(0);
+  writeFileSync(config, '{"readStore": {"toString": 1}}');
+  expect(await runCommand(['config', '--config', config])).toMatchObject({
+    code: 2,
+    stderr: `error: The setting readStore is neither a string nor a number in ${config}.\n`,
+  });
   writeFileSync(config, 'hidden-from-everyone');
   const ingest = ['ingest', '-', '--to', 'http://127.0.0.1:1', '--ingest-token-file', config];
   expect(await runCommand(ingest, { stdin: '' })).toEqual(refused);

@@ -8,7 +8,7 @@ export const holdsSecret = (content: unknown): boolean =>
     const known = settingNames.find((one) => one === name);
     if (known === undefined) return false;
     const { secret, mayHoldPassword } = rowOf(known);
-    return secret === true || (mayHoldPassword === true && hidePassword(String(value)) !== String(value));
+    return secret === true || (mayHoldPassword === true && typeof value === 'string' && hidePassword(value) !== value);
   });
 
 /** A setting as it is shown. Secrets never are. */

@@ -24,7 +24,7 @@ import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
 import { createOpenApiRoute } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
-import { reportAt } from './routes/report-at.ts';
+import { createReportAtRoute } from './routes/report-at.ts';
 import { createBulkRoute } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
 import { createCandlesManyRoute } from './routes/report-candles-many.ts';
@@ -82,7 +82,6 @@ export type Limiters = { readonly accounts: RateLimiter; readonly addresses: Rat
 /** Handlers that are the same in every deployment. */
 const fixedHandlers = {
   feeds,
-  reportAt,
   reportLatest,
   reportPage,
   reportCoverage,
@@ -95,6 +94,7 @@ const fixedHandlers = {
 const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFile }: ApiParts): Handlers => ({
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
+  reportAt: createReportAtRoute(),
   reportBulk: createBulkRoute(),
   reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),

@@ -1,17 +1,49 @@
 // GET /api/v1/reports: the report that is valid at a timestamp, or why there is none.
-import { renderReport } from '../../store/format/rendered-report.ts';
+import type { QueryOf } from '@sealpost/protocol';
+import { tagOfRendered } from '../../store/format/rendered-report.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
-import { reportTag } from '../../store/store.ts';
-import { isNotModified } from '../answer.ts';
-import type { Handler } from './context.ts';
+import type { RenderedReport } from '../../store/store.ts';
+import { type Answer, isNotModified } from '../answer.ts';
+import type { Handler, RouteContext } from './context.ts';
 import { missError, visibleNeighbours } from './report-miss.ts';
 
-export const reportAt: Handler<'reportAt'> = async ({ feedId, timestamp }, context) => {
-  const [found] = await context.reports.at([feedId], timestamp);
-  if (found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays))
-    throw missError(context, feedId, await visibleNeighbours(context, feedId, timestamp));
-  const tag = reportTag(found.fullReport);
-  const cacheControl = 'private, no-cache';
-  if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl, tag };
-  return { status: 200, ascii: true, body: `{"report":${renderReport(found)}}`, cacheControl, tag };
+const cacheControl = 'private, no-cache';
+
+type Whole = { readonly tag: string; readonly body: string };
+
+const wholeOf = ({ json }: RenderedReport): Whole => ({
+  tag: tagOfRendered(json),
+  body: `{"report":${json.toString('latin1')}}`,
+});
+
+/** Keeps the body for as long as the store gives the same rendered report: many clients ask for the same second. */
+export const createReportAtRoute = (): Handler<'reportAt'> => {
+  const known = new WeakMap<RenderedReport, Whole>();
+  const knownOf = (report: RenderedReport): Whole => {
+    const before = known.get(report);
+    if (before !== undefined) return before;
+    const whole = wholeOf(report);
+    known.set(report, whole);
+    return whole;
+  };
+  const answer = (
+    { feedId, timestamp }: QueryOf<'reportAt'>,
+    context: RouteContext,
+    found: RenderedReport | undefined,
+    make: (report: RenderedReport) => Whole,
+  ): Answer | Promise<Answer> => {
+    if (found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays))
+      return visibleNeighbours(context, feedId, timestamp).then((neighbours) => {
+        throw missError(context, feedId, neighbours);
+      });
+    const { tag, body } = make(found);
+    if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl, tag };
+    return { status: 200, ascii: true, body, cacheControl, tag };
+  };
+  return (query, context) => {
+    const found = context.reports.renderedAt([query.feedId], query.timestamp);
+    return found instanceof Promise
+      ? found.then(([late]) => answer(query, context, late, wholeOf)) // read for this request alone
+      : answer(query, context, found[0], knownOf);
+  };
 };

@@ -24,8 +24,8 @@ const renderHead = (feedId: FeedId, { validFromMs, observationsMs }: Window): st
 const closing = '"}';
 
 /** One report as on the wire. */
-export const renderReport = ({ feedId, fullReport, ...window }: StoredReport): string =>
-  `${renderHead(feedId, window)}${hexOf(fullReport)}${closing}`;
+export const renderReport = (report: StoredReport): string =>
+  `${renderHead(report.feedId, report)}${hexOf(report.fullReport)}${closing}`;
 
 /** Writes one report as on the wire; returns where it ends. Three pieces are written sooner than one text is made of them, and leave less garbage. */
 export const writeRendered = (text: Buffer, start: number, report: StoredReport): number => {
@@ -41,6 +41,14 @@ export const renderLatest = (report: StoredReport): LatestReport => ({
   tag: reportTag(report.fullReport),
   json: `{"report":${renderReport(report)}}`,
 });
+
+const digitsAfter = '"fullReport":"0x';
+
+/** The tag of a rendered report. */
+export const tagOfRendered = (json: Buffer): string => {
+  const start = json.indexOf(digitsAfter) + digitsAfter.length;
+  return reportTag(Buffer.from(json.toString('latin1', start, json.length - closing.length), 'hex'));
+};
 
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');

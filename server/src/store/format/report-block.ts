@@ -129,11 +129,14 @@ export const openBlock = (stream: number, bytes: RecordBytes): Block => {
   };
   const report = (i: number, copy: CopyBytes = Buffer.from): BlockReport => {
     const range = window(i);
-    return { ...range, fullReport: copy(readShared(i, range).bytes) };
+    const { validFromMs, observationsMs } = range;
+    return { validFromMs, observationsMs, fullReport: copy(readShared(i, range).bytes) };
   };
   const reportBytes = () =>
     Array.from({ length: count }, (_, i) => fullReportBytes(i)).reduce((sum, length) => sum + length, 0);
-  return { ...index, report, readShared, fullReportBytes, reportBytes };
+  // Not spread: Node 20 keeps such objects until the whole heap is collected (D234).
+  const { gapMs, firstAtOrAfter } = index;
+  return { count, window, gapMs, firstAtOrAfter, report, readShared, fullReportBytes, reportBytes };
 };
 
 const openIndex = (bytes: RecordBytes): BlockIndex => {

@@ -68,10 +68,11 @@ export const observationsOfKey = (key: Buffer): number => {
   return key.readUIntBE(4, 6);
 };
 
-/** The keys of a stream from a moment on; the end is exclusive. */
-export const keysFrom = (stream: number, observationsMs: number) => ({
+/** The keys of a stream from a moment on, so many at most; the end is exclusive. */
+export const keysFrom = (stream: number, observationsMs: number, limit = Number.POSITIVE_INFINITY) => ({
   start: reportKey(stream, observationsMs),
   end: reportKey(stream + 1, 0),
+  limit,
 });
 
 export const streamKey = (stream: number): Buffer => {

@@ -234,7 +234,7 @@ const putRun = (tables: ReportTables, stream: number, reports: readonly BlockRep
   if (firstReport === undefined || last === undefined) return;
   const [lastBlock] = [...tables.blocks.getKeys({ ...backwards(stream), limit: 1 })];
   const isNewest = lastBlock === undefined || observationsOfKey(lastBlock) < firstReport.validFromMs;
-  const [firstTail] = [...tables.tail.getKeys({ ...keysFrom(stream, 0), limit: 1 })];
+  const [firstTail] = [...tables.tail.getKeys(keysFrom(stream, 0, 1))];
   const isBeforeTail = firstTail === undefined || last.observationsMs < observationsOfKey(firstTail);
   const table = isNewest && !(isBeforeTail && reports.length >= blockReports) ? tables.tail : tables.blocks;
   table.put(reportKey(stream, last.observationsMs), encodeBlock(stream, reports));

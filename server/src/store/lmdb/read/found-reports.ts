@@ -2,7 +2,7 @@
 // (D120).
 import type { FeedId } from '@sealpost/protocol';
 import { secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
-import type { Block } from '../../format/report-block.ts';
+import type { Block, BlockReport } from '../../format/report-block.ts';
 import { CorruptRecordError, type Neighbours, type ReportPage, type StoredReport, type Window } from '../../store.ts';
 import { keysFrom, type ReportTables } from '../report-tables.ts';
 import {
@@ -21,6 +21,14 @@ import { isLost } from './set-aside.ts';
 
 const holds = ({ window }: FoundReport, seconds: number): boolean => secondOf(window.validFromMs) <= seconds;
 
+// Not spread: D234.
+const ofStream = (feedId: FeedId, { validFromMs, observationsMs, fullReport }: BlockReport): StoredReport => ({
+  feedId,
+  validFromMs,
+  observationsMs,
+  fullReport,
+});
+
 const readHolding = (
   source: ReportSource,
   feedId: FeedId,
@@ -29,7 +37,7 @@ const readHolding = (
   found: FoundReport | undefined,
 ): StoredReport | undefined => {
   const report = found !== undefined && holds(found, seconds) ? readFound(source, stream, found) : undefined;
-  return report && { feedId, ...report };
+  return report && ofStream(feedId, report);
 };
 
 /** The report that holds at a second, by a bare look-up. What it finds is the one; it may find nothing where a key is damaged. */
@@ -98,7 +106,7 @@ export const quickFirst = (tables: ReportTables, stream: number, observationsMs:
 /** The run of that report, likewise. */
 export const quickRun = (tables: ReportTables, stream: number, observationsMs: number): Block | undefined => {
   for (const table of [tables.blocks, tables.tail]) {
-    for (const key of table.getKeys({ ...keysFrom(stream, observationsMs), limit: 1 })) {
+    for (const key of table.getKeys(keysFrom(stream, observationsMs, 1))) {
       try {
         requireStream(key, stream);
         return openRun(key, viewRun(table, key));
@@ -149,7 +157,7 @@ export const readFrom = (
   const reports: StoredReport[] = [];
   for (const found of foundFrom(source, stream, fromMs)) {
     const report = readFound(source, stream, found);
-    if (report !== undefined) reports.push({ feedId, ...report });
+    if (report !== undefined) reports.push(ofStream(feedId, report));
     if (reports.length === limit) break;
   }
   return reports;

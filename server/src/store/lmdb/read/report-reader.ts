@@ -193,6 +193,7 @@ const createMomentRenderer = (
     if (inSlices !== undefined && feedIds.length > renderedAtOnce)
       return renderInSlices(feedIds, seconds, seen, inSlices);
     const each = feedIds.map((feedId) => renderOne(feedId, seconds, seen));
+    if (feedIds.length === 1) return each.map(({ found }) => found); // what it is of is kept by itself
     return keepList(feedIds, seconds, seen, each);
   };
 };

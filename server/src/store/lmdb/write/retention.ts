@@ -64,7 +64,7 @@ const dueRecords = (
 /** Is a record, the oldest of its stream, also its last? */
 const isNewest = (tables: ReportTables, { table, key }: OldRecord): boolean => {
   const stream = streamOfKey(key);
-  const ofStream = (name: OldRecord['table']) => [...tables[name].getKeys({ ...keysFrom(stream, 0), limit: 2 })].length;
+  const ofStream = (name: OldRecord['table']) => [...tables[name].getKeys(keysFrom(stream, 0, 2))].length;
   return ofStream(table) + (table === 'blocks' ? ofStream('tail') : 0) < 2;
 };
 
@@ -89,7 +89,7 @@ const oldestRecords = (tables: ReportTables, damage: DamageLog): readonly OldRec
 
 const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefined => {
   for (const table of ['blocks', 'tail'] as const) {
-    for (const key of tables[table].getKeys({ ...keysFrom(stream, 0), limit: 1 })) return { table, key };
+    for (const key of tables[table].getKeys(keysFrom(stream, 0, 1))) return { table, key };
   }
   return undefined;
 };
