@@ -7,6 +7,7 @@ import { stripVTControlCharacters as plain, promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOf } from './bars/tally.ts';
 import { bundleModules, threadModules } from './bundled-threads.ts';
+import { allowedCores } from './load/cores.ts';
 import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
 import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
@@ -25,12 +26,13 @@ const suites = [
   'tests/spec.test.ts',
   'tests/client/reads.test.ts',
 ];
+const oneCoreModule = 'server/src/runtime/one-core.ts';
 // As deep in the project as tests/, so that the files find its root, and packages.
 const folder = mkdtempSync(join(root, 'data-releases-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
-  await bundleModules([...suites, storeSuite, ...threadModules], folder);
+  await bundleModules([...suites, storeSuite, ...threadModules, oneCoreModule], folder);
   const times = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } } };
   const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, isolate: false, ...times } };
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
@@ -96,5 +98,36 @@ test.for(nodeReleases)(
     const { files, failed } = await runSuites(runtime.binary, isWhole, signal);
     expect(failed, `on node ${runtime.version}`).toEqual([]);
     expect(files).toBe(suites.length + (isWhole ? 1 : 0));
+  },
+);
+
+/** Fills the heap with objects of its own and of Node's until all of it was collected eight times, then says so. A flag that V8 does not expect aborts it. */
+const collectOften = `
+  import { PerformanceObserver, constants } from 'node:perf_hooks';
+  let majors = 0;
+  new PerformanceObserver((list) => {
+    for (const { detail } of list.getEntries()) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) majors += 1;
+  }).observe({ entryTypes: ['gc'] });
+  const kept = [];
+  for (let i = 0; majors < 8; i += 1_000) {
+    for (let k = i; k < i + 1_000; k++) kept[k % 20_000] = [new Array(20).fill(k), new AbortController(), Buffer.alloc(64)];
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  console.log('collected');
+  process.exit(0);
+`;
+
+const [firstCore] = allowedCores();
+
+test.runIf(firstCore !== undefined).for(nodeReleases)(
+  'node %i: on one core, where no other thread marks garbage, it is collected over and over',
+  { timeout: downloadMs + 120_000 },
+  async (major, { signal, skip }) => {
+    const runtime = await getNode(major);
+    if ('missing' in runtime) return skip(runtime.missing);
+    const args = ['--import', join(folder, 'one-core.mjs'), '--input-type=module', '--eval', collectOften];
+    const line = ['-c', String(firstCore), runtime.binary, ...args];
+    const { stdout } = await promisify(execFile)('taskset', line, { signal });
+    expect(stdout).toBe('collected\n');
   },
 );
