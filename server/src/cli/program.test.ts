@@ -239,6 +239,9 @@ test('program: a config file with a secret, and a token file, must not be access
     const { code, stdout } = await runCommand(['config', '--config', config]);
     expect([code, stdout.includes('hidden')]).toEqual([0, false]);
   }
+  writeFileSync(config, '{"store": ["postgres://me:hidden@h/db"]}');
+  chmodSync(config, 0o644);
+  expect(await runCommand(['config', '--config', config])).toEqual(refused);
   writeFileSync(config, '{"retentionDays": 7, "store": "postgres://me@h/db"}');
   chmodSync(config, 0o644);
   expect((await runCommand(['config', '--config', config])).code).toBe(0);

@@ -8,7 +8,8 @@ export const holdsSecret = (content: unknown): boolean =>
     const known = settingNames.find((one) => one === name);
     if (known === undefined) return false;
     const { secret, mayHoldPassword } = rowOf(known);
-    return secret === true || (mayHoldPassword === true && typeof value === 'string' && hidePassword(value) !== value);
+    const holdsPassword = (one: unknown): boolean => typeof one === 'string' && hidePassword(one) !== one;
+    return secret === true || (mayHoldPassword === true && [value].flat().some(holdsPassword)); // a list is rejected later, but its password is there
   });
 
 /** A setting as it is shown. Secrets never are. */

@@ -74,18 +74,19 @@ const expectedOf = (model: Model, { feedId: asked, at }: Reading) => {
   return { moment, rest, holding: rest.find(({ validFromMs }) => secondOf(validFromMs) <= moment) };
 };
 
-const sentReport = (json: string): string => (JSON.parse(json) as { fullReport: string }).fullReport.slice(2); // our own rendering
+type Sent = { readonly fullReport: string };
+const sentHex = ({ fullReport }: Sent): string => fullReport.slice(2);
 
 /** What the API sends is of the same reports. */
 const checkRendered = async ({ store, model }: World, reading: Reading): Promise<void> => {
   const { feedId: asked, limit } = reading;
   const { moment, rest, holding } = expectedOf(model, reading);
   const [rendered] = await store.reports.renderedAt([asked], moment);
-  expect(rendered && sentReport(String(rendered.json))).toBe(hex(holding));
+  expect(rendered && sentHex(JSON.parse(String(rendered.json)))).toBe(hex(holding));
   const { json, body, more, lastMs, release } = await store.reports.renderedPage(asked, moment, limit);
-  const sent = JSON.parse(String(body ?? `{"reports":[${json.join()}]}`)) as { reports: object[] }; // our own rendering
+  const sent = JSON.parse(String(body ?? `{"reports":[${json.join()}]}`)) as { reports: Sent[] }; // our own rendering
   const expected = rest.slice(0, limit);
-  expect([sent.reports.map((one) => sentReport(JSON.stringify(one))), more, lastMs]).toEqual([
+  expect([sent.reports.map(sentHex), more, lastMs]).toEqual([
     expected.map(hex),
     rest.length > limit,
     expected.at(-1)?.observationsMs,

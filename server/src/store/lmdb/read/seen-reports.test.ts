@@ -33,6 +33,15 @@ const pageOf = async (store: Store, feedId: FeedId, from: number, limit: number)
   return { body, more, seconds: reports.map(({ observationsTimestamp }) => observationsTimestamp - t0) };
 };
 
+/** Flips a bit of the first run's record. */
+const damageRun = (at: number): void => {
+  const file = pagesFile(join(folder, 'reports'));
+  const block = partsOf(file).find(({ kind, table }) => kind === 'value' && table === 'blocks');
+  flipInFile(file, (block?.from ?? 0) + at, 2);
+};
+/** Where a run's index has when its second report begins, and how long its first one is. */
+const [placeOfTime, placeOfLength] = [6 + 18 + 5, 6 + 17];
+
 describe.each([
   ['the process that writes', () => writer],
   ['another one', () => reader],
@@ -131,14 +140,6 @@ describe.each([
     expect(page[0]).toBeGreaterThan(64);
   });
 
-  /** Flips a bit of the first run's record. */
-  const damageRun = (at: number): void => {
-    const file = pagesFile(join(folder, 'reports'));
-    const block = partsOf(file).find(({ kind, table }) => kind === 'value' && table === 'blocks');
-    flipInFile(file, (block?.from ?? 0) + at, 2);
-  };
-  /** Where a run's index has when its second report begins, and how long its first one is. */
-  const [placeOfTime, placeOfLength] = [6 + 18 + 5, 6 + 17];
   const askOld = async () => ({
     moment: (await momentOf(stream, t0 + 10))?.observationsMs,
     page: (await pageOf(store(), stream, t0 + 10, 3)).seconds,
@@ -184,9 +185,7 @@ describe.each([
 
 test('kept answers: what a repair brings back is seen', async () => {
   await writer.close();
-  const file = pagesFile(join(folder, 'reports'));
-  const block = partsOf(file).find(({ kind, table }) => kind === 'value' && table === 'blocks');
-  flipInFile(file, (block?.from ?? 0) + 6 + 18 + 5, 2); // when the second report begins
+  damageRun(placeOfTime);
   const ask = async () => {
     const page = await reader.reports.renderedPage(stream, t0, 200);
     page.release?.();
