@@ -1,12 +1,10 @@
 // The process of all clients of a soak; see clients.ts.
 import { type ClientKind, clientKinds, type Surroundings } from './client-kinds.ts';
-import type { ClientsPlan, Order, Told } from './clients.ts';
+import type { ClientsPlan, Message, Order } from './clients.ts';
 import type { Coverage } from './coverage.ts';
-import type { Failure } from './failures.ts';
 import { createLatencies } from './latency.ts';
 
 const answered: Record<string, number> = {};
-const failures: Failure[] = [];
 let outOfOrder = 0;
 let [isOver, running] = [false, Promise.resolve() as Promise<unknown>];
 let credentials: ReturnType<Surroundings['credentials']>;
@@ -24,6 +22,8 @@ const textOf = (error: unknown): string => {
   return [status, statusCode, code, String(error)].filter((part) => part !== undefined && part !== '').join(' ');
 };
 
+const tell = (message: Message): void => void process.send?.(message);
+
 const surroundings = ({ url, tlsUrl, steady, feedIds, pauseMs }: ClientsPlan): Surroundings => ({
   url,
   tlsUrl,
@@ -39,7 +39,7 @@ const surroundings = ({ url, tlsUrl, steady, feedIds, pauseMs }: ClientsPlan): S
     answered[name] = (answered[name] ?? 0) + 1;
     if (kind === 'bare' && tookMs !== undefined) latencies.add(Date.now(), tookMs);
   },
-  failed: (kind, error) => void failures.push({ atMs: Date.now(), kind, text: textOf(error) }),
+  failed: (kind, error) => tell({ failure: { atMs: Date.now(), kind, text: textOf(error) } }),
   cameLate: () => {
     outOfOrder += 1;
   },
@@ -79,9 +79,8 @@ const obey = async (order: Order): Promise<void> => {
     ending.abort();
     renewing.abort();
     await running;
-    const told = readers.map(({ kind, feedIds, coverage }) => ({ kind, feedIds, got: coverage.list() }));
-    const all: Told = { answered, failures, outOfOrder, readers: told, latencies: latencies.list() };
-    process.send?.(all);
+    const got = readers.map(({ kind, feedIds, coverage }) => ({ kind, feedIds, got: coverage.list() }));
+    tell({ told: { answered, outOfOrder, readers: got, latencies: latencies.list() } });
   } else {
     renew(order.credentials);
     if (order.order === 'start') running = start(order.plan);
@@ -90,4 +89,4 @@ const obey = async (order: Order): Promise<void> => {
 
 process.on('message', (order: Order) => void obey(order));
 process.on('disconnect', () => process.exit(0));
-process.send?.('ready');
+tell('ready');

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import type { Programs } from '../faults/programs.ts';
 import type { Credentials } from '../support/running-api.ts';
 import type { ClientKind } from './client-kinds.ts';
+import { collectOption } from './collecting.ts';
 import type { StreamCoverage } from './coverage.ts';
 import type { Failure } from './failures.ts';
 import type { Latencies } from './latency.ts';
@@ -41,6 +42,9 @@ export type Told = {
   readonly latencies: Latencies;
 };
 
+/** Failures are told at once, so that what the process keeps does not grow. */
+export type Message = 'ready' | { readonly failure: Failure } | { readonly told: Omit<Told, 'failures'> };
+
 export type Reader = {
   readonly kind: ClientKind;
   readonly feedIds: readonly string[];
@@ -62,23 +66,35 @@ export const startClients = async (
 ): Promise<Clients> => {
   const child = spawn(process.execPath, [programs.fileOf('client-program')], {
     cwd: tmpdir(),
-    env: { PATH: process.env.PATH, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }, // certificates here sign themselves
+    env: {
+      PATH: process.env.PATH,
+      NODE_TLS_REJECT_UNAUTHORIZED: '0', // certificates here sign themselves
+      NODE_NO_WARNINGS: '1',
+      NODE_OPTIONS: collectOption(),
+    },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   await once(child, 'message');
+  const failures: Failure[] = [];
+  const told = new Promise<Omit<Told, 'failures'>>((resolve) => {
+    child.on('message', (message: Message) => {
+      if (message === 'ready') return;
+      if ('failure' in message) failures.push(message.failure);
+      else resolve(message.told);
+    });
+  });
   const order = (one: Order): void => void child.send(one);
   order({ order: 'start', plan, credentials });
   return {
     child,
     use: (next) => order({ order: 'credentials', credentials: next }),
     stop: async (until) => {
-      const told = once(child, 'message');
       const exited = once(child, 'exit');
       order({ order: 'stop', until: Object.fromEntries(until) });
-      const [all] = (await told) as [Told]; // what the program sends at its end
+      const rest = await told;
       child.disconnect();
       await exited;
-      return all;
+      return { ...rest, failures };
     },
   };
 };

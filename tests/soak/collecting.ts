@@ -6,8 +6,11 @@ import { join } from 'node:path';
 /** Where the threads of programs write how much of their heaps is in use after each collection. */
 const heapsFile = join(tmpdir(), `sealpost-heaps-${process.pid}.txt`);
 
-/** For NODE_OPTIONS: each thread of the program collects all of its garbage again and again. */
-export const collectEvery = (ms: number): string => {
+/** Memory is compared by its lowest values, of five minutes each: see measures.ts. */
+export const collectMs = 60_000;
+
+/** For NODE_OPTIONS: each thread of the program collects all of its garbage every `collectMs`. */
+export const collectOption = (): string => {
   const text = `import { appendFileSync } from 'node:fs'; import { setFlagsFromString } from 'node:v8';
     import { runInNewContext } from 'node:vm'; import { threadId } from 'node:worker_threads';
     setFlagsFromString('--expose-gc');
@@ -18,7 +21,7 @@ export const collectEvery = (ms: number): string => {
       try {
         appendFileSync(${JSON.stringify(heapsFile)}, process.pid + ' ' + threadId + ' ' + (heapUsed + external) + '\\n');
       } catch {} // of a full disk, say: the program goes on
-    }, ${ms}).unref();`;
+    }, ${collectMs}).unref();`;
   return `--import=data:text/javascript,${encodeURIComponent(text)}`;
 };
 

@@ -28,7 +28,7 @@ import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
 import { readText, root } from '../support/source-tree.ts';
-import { collectEvery, removeHeaps } from './collecting.ts';
+import { collectOption, removeHeaps } from './collecting.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -86,9 +86,7 @@ const nodeArgs = (port: number, opsPort: number): readonly string[] => [
   ...['--retention-days', String(retentionDays), '--log-level', 'warn', '--explorer', 'off', '--verifier-threads', '1'],
   ...['--sockets-per-account', '1000'],
 ];
-/** Memory is compared by its lowest values, of five minutes each: see measures.ts. */
-export const collectMs = 60_000;
-const env = { SEALPOST_INGEST_TOKEN: ingestToken, NODE_OPTIONS: collectEvery(collectMs) };
+const env = { SEALPOST_INGEST_TOKEN: ingestToken, NODE_OPTIONS: collectOption() };
 
 /** Adds an account that may read everything public, without limits. */
 const addAccount = async (world: World, name: string): Promise<Credentials> => {

@@ -15,9 +15,9 @@ import { createSignedReports, type SignedReports, secondStream } from '../suppor
 import { type Firing, judgeAlerts, type Occurrence, startPrometheus } from './alerts.ts';
 import { describeAnswer } from './answers.ts';
 import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
-import { heapsOf } from './collecting.ts';
+import { collectMs, heapsOf } from './collecting.ts';
 import { countUndelivered } from './coverage.ts';
-import { collectMs, type Deployment, openDeployment } from './deployment.ts';
+import { type Deployment, openDeployment } from './deployment.ts';
 import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
 import { type AllowedRow, type Allowing, type Failure, judgeFailures } from './failures.ts';
 import { type Drift, driftOf } from './latency.ts';
