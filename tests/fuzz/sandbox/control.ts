@@ -58,7 +58,9 @@ export const openControl = async (): Promise<Target> => {
   const { port } = server.address() as AddressInfo; // it listens on a port
   const ask = ({ method, path, body }: Asked): Promise<{ readonly status: number; readonly text: string }> =>
     new Promise((resolve, reject) => {
-      const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+      // Node writes a body of DELETE without a length, as the beginning of another request.
+      const headers =
+        body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
       const sent = httpRequest({ port, host: '127.0.0.1', method, path, headers }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (chunk: string) => {
