@@ -1,4 +1,4 @@
-// Reads the request headers that matter in one pass over the raw list. Node merges or drops repeated headers; this rejects them.
+// Reads the request headers that matter in one pass over the raw list. Node merges or drops repeated headers; this rejects them, unless they are lists.
 import { ApiError, authHeaders, errorOf } from '@sealpost/protocol';
 import type { AuthValues } from '../access/authenticate.ts';
 
@@ -35,21 +35,25 @@ const readers: Readonly<Record<string, Reader>> = {
     headers.isChunked = true;
   },
   'if-none-match': (headers, value) => {
-    headers.ifNoneMatch = value;
+    headers.ifNoneMatch = joined(headers.ifNoneMatch, value);
   },
   'accept-encoding': (headers, value) => {
-    headers.acceptsGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*($|,))|,|$)/i.test(value);
+    headers.acceptsGzip ||= /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*($|,))|,|$)/i.test(value);
   },
   'x-cll-origin': (headers, value) => {
     headers.origin = value;
   },
   'x-forwarded-for': (headers, value) => {
-    headers.forwardedFor = headers.forwardedFor === undefined ? value : `${headers.forwardedFor}, ${value}`;
+    headers.forwardedFor = joined(headers.forwardedFor, value);
   },
   'last-event-id': (headers, value) => {
     headers.lastEventId = value;
   },
 };
+
+/** Lines of a list are one list. */
+const joined = (before: string | undefined, value: string): string =>
+  before === undefined ? value : `${before}, ${value}`;
 
 const setOnce = (headers: Mutable, key: 'userId' | 'timestamp' | 'signature', value: string, name: string): void => {
   if (headers[key] !== undefined) headers.repeatedAuth ??= name;

@@ -10,6 +10,7 @@ import { createSignedReports, secondStream } from '../../../tests/support/signed
 import { createLongWork } from '../access/long-work.ts';
 import { openStore } from '../store/open.ts';
 import type { ReportStore, Store } from '../store/store.ts';
+import { createCutOrder } from './cut-order.fixture.ts';
 import { createEventIds } from './event-id.ts';
 import { holdEventStream } from './event-stream.ts';
 import { openHub } from './hub.ts';
@@ -20,7 +21,7 @@ const t0 = 1_763_200_000;
 const [stream, busy] = [secondStream(1), secondStream(2)];
 
 /** A listener whose every request resumes after a position as the account that its path names. */
-const openEvents = async (store: Store, reports: ReportStore, after: number) => {
+const openEvents = async (store: Store, reports: ReportStore, after: number | undefined) => {
   const eventIds = createEventIds(await reports.lineage());
   const hub = await openHub({ reports, eventIds, feedIds: [stream], onDelivered: () => {}, onTrouble: () => {} });
   const rules = { keepAliveMs: 60_000, liveBufferBytesMax: 1_000_000 };
@@ -43,12 +44,17 @@ const openEvents = async (store: Store, reports: ReportStore, after: number) => 
   });
   const { port } = listener.address() as AddressInfo; // it listens on a port
   /** The positions of events, until one of them came. */
-  const positionsUntil = async (account: string, last: number): Promise<readonly unknown[]> => {
+  const positionsUntil = async (
+    account: string,
+    last: number,
+    onText: (text: string) => void = () => {},
+  ): Promise<readonly unknown[]> => {
     const stop = new AbortController();
     const answer = await fetch(`http://127.0.0.1:${port}${account}`, { signal: stop.signal });
     let text = '';
     for await (const chunk of answer.body ?? []) {
       text += Buffer.from(chunk).toString();
+      onText(text);
       if (text.includes(`id: ${eventIds.encode(last)}\n`)) break;
     }
     stop.abort();
@@ -118,4 +124,22 @@ test('events: a client that does not read is sent a bounded number of bytes, and
   const another = await positionsUntil('/a', 6_000);
   expect(another).toHaveLength(6_000);
   expect(responses[0]?.writableLength).toBeLessThan(1_000_000);
+});
+
+test('events: a stream goes on after the store lost what it had sent, and says that some are missed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-events-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const store = await openStore(`lmdb:${folder}`, 'write');
+  const at = (second: number) => report(stream, t0 + second, t0 + second);
+  const { reports, append, cut } = createCutOrder([1, 2, 3].map(at));
+  const { positionsUntil } = await openEvents(store, { ...store.reports, ...reports }, undefined);
+  const steps = [() => append([at(4)]), () => cut(1), () => append([at(5)]), () => append([at(6)])];
+  let text = '';
+  // A step for each event, and one for the comment at the beginning.
+  const positions = await positionsUntil('/a', 3, (now) => {
+    text = now;
+    for (const step of steps.splice(0, now.split('\n\n').length - 1 - (4 - steps.length))) step();
+  });
+  expect(positions).toEqual([4, 1, 2, 3]);
+  expect(text.match(/^event: missed\nid: .+$/gm)).toHaveLength(1);
 });

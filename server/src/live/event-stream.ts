@@ -89,6 +89,11 @@ export const holdEventStream = (
     if (tap === undefined) send(text, onSent);
     else tap.write(Buffer.from(text)); // which may keep it
   };
+  /** Positions may be assigned anew from here on. */
+  const continueAfterLoss = (): void => {
+    position = hub.position();
+    writeEvents(missedEvent(parts, position), 0);
+  };
   response.once('close', () => {
     unsubscribe();
     tap?.closed();
@@ -98,7 +103,10 @@ export const holdEventStream = (
   const begin = (from: number): void => {
     if (response.destroyed || response.writableEnded) return;
     position = from;
-    unsubscribe = hub.subscribe('event', feedIds, deliver);
+    const stops = [hub.subscribe('event', feedIds, deliver), hub.onMissed(continueAfterLoss)];
+    unsubscribe = () => {
+      for (const stop of stops) stop();
+    };
   };
   write(comment); // so that the client and proxies see that the stream has started
   if (after === undefined) begin(position);
@@ -120,6 +128,10 @@ export const holdEventStream = (
   };
 };
 
+/** Tells a client to read pages for what came before a position. */
+const missedEvent = ({ eventIds }: EventStreamParts, position: number): string =>
+  `event: missed\nid: ${eventIds.encode(position)}\ndata: {}\n\n`;
+
 type Catching = {
   readonly userId: string;
   readonly feedIds: ReadonlySet<FeedId>;
@@ -138,23 +150,23 @@ type CatchUpStep = 'reading' | 'behind' | 'over';
  * client to read, the next one has its turn.
  */
 const catchUp = async (parts: EventStreamParts, response: ServerResponse, catching: Catching): Promise<void> => {
-  const { reports, hub, eventIds, longWork } = parts;
+  const { reports, hub, longWork } = parts;
   const { userId, after, writeEvents, begin } = catching;
   const newest = await reports.position();
-  const giveUp = (): void => {
-    const position = Math.max(hub.position(), newest);
-    writeEvents(`event: missed\nid: ${eventIds.encode(position)}\ndata: {}\n\n`, 0);
+  const giveUp = (reached: number): void => {
+    const position = Math.max(hub.position(), reached);
+    writeEvents(missedEvent(parts, position), 0);
     begin(position);
   };
   // A position ahead of all is of a store that was put back.
-  if (after === 'foreign' || after > newest || after < newest - resumeReportsMax) return giveUp();
+  if (after === 'foreign' || after > newest || after < newest - resumeReportsMax) return giveUp(newest);
   let position = after;
   const writeSlice = createSliceWriter(parts, writeEvents);
   const readSlice = async (isOver: () => boolean): Promise<CatchUpStep> => {
     const next = await readAfter(parts, position, { feedIds: catching.feedIds, isOver });
     const before = position;
     position = next.position;
-    if (next.missed) giveUp();
+    if (next.missed) giveUp(position);
     else writeSlice(next);
     if (next.missed) return 'over';
     if (position < hub.position()) return position > before ? 'reading' : 'behind';

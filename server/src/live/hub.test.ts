@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { openStore } from '../store/open.ts';
 import { CorruptRecordError, type ReportStore, type Store, type StoredReport } from '../store/store.ts';
+import { createCutOrder } from './cut-order.fixture.ts';
 import { type Burst, type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 
@@ -160,6 +161,41 @@ test('hub: a store that does not answer is retried, and nothing is lost', async 
   await store.reports.append(at(1, 2));
   await expect.poll(() => socket.positions).toEqual([1, 2]);
   expect(troubles).toHaveLength(2);
+});
+
+test('hub: a store that lost the end of its order says so, and what is stored then is delivered', async () => {
+  const { reports, append, cut } = createCutOrder(at(1, 2, 3));
+  const running = await open(reports);
+  const events = subscribe(running, 'event', first);
+  const missed: number[] = [];
+  const stop = running.onMissed(() => missed.push(running.position()));
+  append(at(4));
+  await expect.poll(() => events.positions).toEqual([4]);
+  cut(2);
+  await expect.poll(() => missed).toEqual([2]);
+  append(at(5));
+  await expect.poll(() => events.positions).toEqual([4, 3]);
+  stop();
+  cut(1);
+  await expect.poll(() => running.position()).toBe(1);
+  expect(missed).toEqual([2]);
+});
+
+test('hub: what follows a part that is damaged is delivered after that is said', async () => {
+  const [report] = at(9);
+  let isDamaged = false;
+  const running = await open({
+    appendedAfter: async (position) =>
+      isDamaged && position < 9 && report !== undefined
+        ? { reports: [report], positions: [9], position: 9, missed: true }
+        : { reports: [], positions: [], position, missed: false },
+  });
+  const seen: unknown[] = [];
+  running.onMissed(() => seen.push(`missed before ${running.position() + 1}`));
+  running.subscribe('event', [first], ({ positions }) => seen.push(...positions));
+  isDamaged = true;
+  await store.reports.append(at(1));
+  await expect.poll(() => seen).toEqual(['missed before 9', 9]);
 });
 
 test('hub: a corrupt record is skipped and reported', async () => {

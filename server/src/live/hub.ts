@@ -21,7 +21,9 @@ export type Deliver = (burst: Burst) => void;
 export type Hub = {
   /** Delivers reports of these streams from the next one on. Returns the way to stop. */
   readonly subscribe: (form: LiveForm, feedIds: readonly FeedId[], deliver: Deliver) => () => void;
-  /** The position of the last delivered report. */
+  /** Calls back whenever reports are not delivered that were stored, because the store lost its place in their order. Returns the way to stop. */
+  readonly onMissed: (hear: () => void) => () => void;
+  /** The position of the last delivered report. It goes back when the store lost something. */
   readonly position: () => number;
   readonly close: () => void;
 };
@@ -45,11 +47,16 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
   const groups = createGroups();
   const deliver = createDelivery(groups.wanting, eventIds, isNew, onDelivered);
+  const missing = new Set<() => void>();
   let position = await reports.position();
   let state: 'idle' | 'reading' | 'again' | 'closed' = 'idle';
   const step = async (): Promise<boolean> => {
     try {
       const next = await reports.appendedAfter(position, batchMax);
+      if (next.missed) {
+        position = (next.positions[0] ?? next.position + 1) - 1;
+        for (const hear of [...missing]) hear();
+      }
       deliver(next.reports, next.positions);
       position = next.position;
       return next.reports.length === batchMax;
@@ -83,6 +90,10 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
   wake(); // for what was stored since the position was read
   return {
     subscribe: groups.add,
+    onMissed: (hear) => {
+      missing.add(hear);
+      return () => missing.delete(hear);
+    },
     position: () => position,
     close: () => {
       state = 'closed';

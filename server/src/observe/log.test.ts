@@ -189,6 +189,17 @@ test('log: the next second has its own lines, after the count of the last one', 
   ]);
 });
 
+test('log: a clock that is set back does not suppress what comes then', () => {
+  const log = open();
+  const complain = () => log.observe(refused('malformed_line'));
+  for (let i = 0; i < 5; i++) complain();
+  log.clock.ms -= 3_600_000;
+  for (let i = 0; i < 4; i++) complain();
+  expect(log.lines).toHaveLength(3 + 1 + 3);
+  for (const act of log.due) act();
+  expect(log.parsed().flatMap(({ event, count }) => (event === 'suppressed' ? [count] : []))).toEqual([2, 1]);
+});
+
 test('log: one kind of warning does not suppress another, and requests that are not shed are never suppressed', () => {
   const log = open();
   for (let i = 0; i < 10; i += 1) log.observe(refused('malformed_line'));

@@ -310,7 +310,12 @@ const createComplaintLimit = (
   { nowMs, complaintsPerSecondMax, later = laterUnref }: LogOptions,
   summarise: Summarise,
 ) => {
-  type Second = { readonly endsMs: number; lines: number; readonly held: Map<string, number> };
+  type Second = {
+    readonly beganMs: number;
+    readonly endsMs: number;
+    lines: number;
+    readonly held: Map<string, number>;
+  };
   const seconds = new Map<Observation['kind'], Second>();
   const end = (kind: Observation['kind'], second: Second): void => {
     if (seconds.get(kind) !== second) return; // ended before, by a later complaint or by closing
@@ -319,7 +324,7 @@ const createComplaintLimit = (
     if (count > 0) summarise(kind, count, Object.fromEntries(second.held));
   };
   const begin = (kind: Observation['kind'], atMs: number): Second => {
-    const second = { endsMs: atMs + 1_000, lines: 0, held: new Map<string, number>() };
+    const second = { beganMs: atMs, endsMs: atMs + 1_000, lines: 0, held: new Map<string, number>() };
     seconds.set(kind, second);
     return second;
   };
@@ -328,7 +333,8 @@ const createComplaintLimit = (
     take: (kind: Observation['kind'], code: string): boolean => {
       const atMs = nowMs();
       const last = seconds.get(kind);
-      if (last !== undefined && atMs >= last.endsMs) end(kind, last);
+      // A clock that was set back would be in the same second for hours.
+      if (last !== undefined && (atMs >= last.endsMs || atMs < last.beganMs)) end(kind, last);
       const second = seconds.get(kind) ?? begin(kind, atMs);
       second.lines += 1;
       if (second.lines <= complaintsPerSecondMax) return true;

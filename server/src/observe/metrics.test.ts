@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
 import { rejections } from '../ingest/rejections.ts';
-import { createMetrics, type MetricValues, type Readings, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
+import { createMetrics, type MetricValues, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
+import type { Readings } from './readings.ts';
 
 const calm: Readings = {
   activeRequests: () => 3,
@@ -159,6 +160,23 @@ test('metrics: a value that cannot be read is left out, and the others remain', 
   for (const name of ['sealpost_store_map_bytes', 'sealpost_stream_staleness_seconds', 'sealpost_streams_stale'])
     expect(linesOf(text, name)).toEqual([]);
   expect(linesOf(text, 'sealpost_http_server_active_requests')).toEqual(['sealpost_http_server_active_requests 3']);
+});
+
+test('metrics: a value that is not read in time is left out, is not read twice at once, and comes back', async () => {
+  const waiting: ((bytes: number) => void)[] = [];
+  const metrics = open({ storeMapBytes: () => new Promise((resolve) => waiting.push(resolve)) });
+  for (let i = 0; i < 2; i++) {
+    const text = await textOf(metrics);
+    expect(linesOf(text, 'sealpost_store_map_bytes')).toEqual([]);
+    expect(linesOf(text, 'sealpost_http_server_active_requests')).toEqual(['sealpost_http_server_active_requests 3']);
+  }
+  expect(waiting).toHaveLength(1);
+  waiting[0]?.(5);
+  await new Promise((resolve) => setImmediate(resolve));
+  const text = textOf(metrics);
+  await expect.poll(() => waiting[1]).toBeDefined();
+  waiting[1]?.(6);
+  expect(linesOf(await text, 'sealpost_store_map_bytes')).toEqual(['sealpost_store_map_bytes 6']);
 });
 
 test('metrics: the values of several processes add up after a round trip as JSON', async () => {

@@ -11,17 +11,8 @@ import { endings } from '../live/connections.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import { historyReaders, type StoreEvent, statementFailures } from '../store/store-event.ts';
 import { countedCodes, type Listener } from './observe.ts';
-import { registerStaleness } from './staleness.ts';
+import { type Readings, registerReadings } from './readings.ts';
 import { createStoreMetrics } from './store-metrics.ts';
-
-/** What is looked up when somebody asks for the metrics. One that throws leaves its metric without a value, not the others. */
-export type Readings = {
-  /** Requests that came in and are not answered yet. */
-  readonly activeRequests: () => number;
-  /** For each stream that should be moving, seconds since its newest observation; Infinity when it has none. */
-  readonly stalenessSeconds: () => Iterable<number>;
-  readonly storeMapBytes: () => number | Promise<number>;
-};
 
 export type MetricsOptions = {
   readonly readings: Readings;
@@ -339,27 +330,6 @@ const createRequestSeries = <S>(begin: (method: string, route: string, status: n
     const shownMethod = knownMethods.has(method) ? method : '_OTHER';
     return known.get(route)?.get(shownMethod)?.get(status) ?? add(route, shownMethod, status);
   };
-};
-
-const registerReadings = (registry: Registry, readings: Readings, staleAfterSeconds: number): void => {
-  const read = (name: string, help: string, aggregator: Aggregator, reading: () => number | Promise<number>) =>
-    new Gauge({
-      name,
-      help,
-      aggregator,
-      registers: [registry],
-      async collect() {
-        try {
-          this.set(await reading());
-        } catch {
-          this.remove({}); // that a value is missing can be seen; that it is old cannot
-        }
-      },
-    });
-  read('sealpost_http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
-  // All processes read one store, so these values are not added up.
-  read('sealpost_store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
-  registerStaleness(registry, readings.stalenessSeconds, staleAfterSeconds);
 };
 
 // prom-client would show the mean of all processes' loops, which hides the one that is stuck, and no start time at all.

@@ -4,8 +4,9 @@ import { dayMs, type Stream } from '@sealpost/protocol';
 import { readFreshness } from './freshness.ts';
 import type { ReportStore } from './store.ts';
 
-/** Reports observed before this time, in ms, are rejected on ingest, hidden from readers, and removed. */
-export const retentionEdgeMs = (nowMs: number, retentionDays: number): number => nowMs - retentionDays * dayMs;
+/** Reports observed before this time, in ms, are rejected on ingest, hidden from readers, and removed. A whole second, as timestamps that are asked for. */
+export const retentionEdgeMs = (nowMs: number, retentionDays: number): number =>
+  Math.floor(nowMs / 1_000) * 1_000 - retentionDays * dayMs;
 
 export type RetentionRules = {
   readonly retentionDays: number;

@@ -16,6 +16,19 @@ const wholeOf = ({ json }: RenderedReport): Whole => ({
   body: `{"report":${json.toString('latin1')}}`,
 });
 
+const answerWith = ({ tag, body }: Whole, { ifNoneMatch }: RouteContext): Answer =>
+  isNotModified(ifNoneMatch, tag)
+    ? { status: 304, cacheControl, tag }
+    : { status: 200, ascii: true, body, cacheControl, tag };
+
+/** Explains why there is none; if one arrived while that was read, it is the answer. */
+const answerMiss = async ({ feedId, timestamp }: QueryOf<'reportAt'>, context: RouteContext): Promise<Answer> => {
+  const neighbours = await visibleNeighbours(context, feedId, timestamp);
+  const [late] = neighbours.hasArrived ? await context.reports.renderedAt([feedId], timestamp) : [];
+  if (late !== undefined) return answerWith(wholeOf(late), context);
+  throw missError(context, feedId, neighbours);
+};
+
 /** Keeps the body for as long as the store gives the same rendered report: many clients ask for the same second. */
 export const createReportAtRoute = (): Handler<'reportAt'> => {
   const known = new WeakMap<RenderedReport, Whole>();
@@ -27,18 +40,14 @@ export const createReportAtRoute = (): Handler<'reportAt'> => {
     return whole;
   };
   const answer = (
-    { feedId, timestamp }: QueryOf<'reportAt'>,
+    query: QueryOf<'reportAt'>,
     context: RouteContext,
     found: RenderedReport | undefined,
     make: (report: RenderedReport) => Whole,
   ): Answer | Promise<Answer> => {
     if (found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays))
-      return visibleNeighbours(context, feedId, timestamp).then((neighbours) => {
-        throw missError(context, feedId, neighbours);
-      });
-    const { tag, body } = make(found);
-    if (isNotModified(context.ifNoneMatch, tag)) return { status: 304, cacheControl, tag };
-    return { status: 200, ascii: true, body, cacheControl, tag };
+      return answerMiss(query, context);
+    return answerWith(make(found), context);
   };
   return (query, context) => {
     const found = context.reports.renderedAt([query.feedId], query.timestamp);

@@ -31,19 +31,31 @@ export const reasonOf = ({ previous, next, damaged }: Neighbours): MissReason =>
   return next === undefined ? 'not_yet' : 'gap';
 };
 
-/** The neighbors of a second, without what retention hides. */
+/** Neighbors of a second. `hasArrived`: its own report came after the second was read, and is none of them. */
+export type VisibleNeighbours = Neighbours & { readonly hasArrived: boolean };
+
+const holds = ({ validFromMs, observationsMs }: Window, seconds: number): boolean =>
+  Math.floor(validFromMs / 1_000) <= seconds && seconds <= Math.floor(observationsMs / 1_000);
+
+/** The neighbors of a second that was read without result, without what retention hides. */
 export const visibleNeighbours = async (
   context: RouteContext,
   feedId: FeedId,
   seconds: number,
-): Promise<Neighbours> => {
+): Promise<VisibleNeighbours> => {
   const { previous, next, damaged } = await context.reports.neighbours(feedId, seconds);
   const visible = (window: Window | undefined) =>
     window !== undefined && window.observationsMs >= retentionEdgeMs(context.reportNowMs, context.retentionDays)
       ? window
       : undefined;
   const isHidden = (seconds + 1) * 1_000 <= retentionEdgeMs(context.reportNowMs, context.retentionDays);
-  return { previous: visible(previous), next: visible(next), ...(damaged && !isHidden && { damaged }) };
+  const hasArrived = next !== undefined && holds(next, seconds) && damaged !== true;
+  return {
+    previous: visible(previous),
+    next: hasArrived ? undefined : visible(next),
+    hasArrived,
+    ...(damaged && !isHidden && { damaged }),
+  };
 };
 
 const toSeconds = (window: Window | undefined) =>

@@ -26,11 +26,14 @@ export type FieldValues<F extends Readonly<Record<string, FaultField>>> = {
 
 const shownMax = 80;
 
-/** A value that cannot be, as an error shows it: JSON in one line, cut off. */
-export const showValue = (value: unknown): string => {
-  const json = oneLine(jsonTextOf(value));
-  return json.length > shownMax ? `${json.slice(0, shownMax)}…` : json;
+/** What somebody wrote, as an error shows it: in one line, cut off. */
+export const showText = (text: string): string => {
+  const line = oneLine(text);
+  return line.length > shownMax ? `${line.slice(0, shownMax)}…` : line;
 };
+
+/** The same of a value that cannot be, as JSON. */
+export const showValue = (value: unknown): string => showText(jsonTextOf(value));
 
 /** Makes a field that a fault cannot be without. */
 export const required = <T>(field: FaultField<T, false>): FaultField<T, true> => ({ ...field, required: true });

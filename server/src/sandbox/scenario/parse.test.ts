@@ -111,6 +111,7 @@ test('scenario: an error names the path of the field and what may be there', () 
   expect(() => parseEvent({ type: 'step', by: '10s', at: '5s' })).toThrow('at: is not a field here. Fields: by.');
   expect(() => parseEvent({ type: 'resume', at: '5s' }, '[1]')).toThrow('[1].at: is not a field here. Fields: none.');
   expect(errorOf(JSON.parse('{"__proto__":{"events":1}}'))).toContain('__proto__: is not a field here');
+  expect(errorOf({ [`a\n${'b'.repeat(200)}`]: 1 })).toMatch(/^a b{78}…: is not a field here/);
 });
 
 test('scenario: every example is valid, by the parser and by the schema', () => {

@@ -1,7 +1,7 @@
 // Reads scenarios and events from JSON by the tables. An error names the path of the field, such as `events[3].at`.
 import { kindNames, parseSpecName, type StreamSpec, specsMax } from '@sealpost/simulator';
 import { speedBounds } from '../clock.ts';
-import { type FaultField, integer, number, showValue, text } from '../faults/fields.ts';
+import { type FaultField, integer, number, showText, showValue, text } from '../faults/fields.ts';
 import {
   choice,
   dateSeconds,
@@ -21,8 +21,9 @@ export class ScenarioError extends Error {
   readonly path: string;
 
   constructor(path: string, message: string) {
-    super(path === '' ? message : `${path}: ${message}`);
-    this.path = path;
+    const shown = showText(path); // names of fields are in it, whatever they are
+    super(shown === '' ? message : `${shown}: ${message}`);
+    this.path = shown;
   }
 }
 

@@ -49,3 +49,13 @@ test('record: what has its checksum and is not JSON is corrupt too', () => {
     );
   }
 });
+
+test.each(['null', '1', '"text"', 'true'])(
+  'record: %s, which has its checksum and is no record, is corrupt too',
+  (text) => {
+    const bytes = Buffer.from(text);
+    expect(() => decodeRecord(withChecksum(crc32(bytes), bytes), 'account x')).toThrow(
+      new CorruptRecordError('account x is not a record'),
+    );
+  },
+);

@@ -2,7 +2,7 @@
 import { crc32 } from 'node:zlib';
 import { CorruptRecordError } from '../store.ts';
 
-const encode = (record: unknown, seed: number): Buffer => {
+const encode = (record: object, seed: number): Buffer => {
   const json = Buffer.from(JSON.stringify(record));
   const head = Buffer.allocUnsafe(4);
   head.writeUInt32BE(crc32(json, seed));
@@ -13,21 +13,27 @@ const decode = <T>(value: Buffer, seeds: readonly number[], name: string): T => 
   const json = value.subarray(4);
   if (value.length < 4 || !seeds.some((seed) => crc32(json, seed) === value.readUInt32BE(0)))
     throw new CorruptRecordError(`${name} does not match its checksum`);
+  const record = parse(json.toString(), name);
+  if (typeof record !== 'object' || record === null) throw new CorruptRecordError(`${name} is not a record`);
+  return record as T; // written by encode, so says the checksum
+};
+
+const parse = (json: string, name: string): unknown => {
   try {
-    return JSON.parse(json.toString()) as T; // written by encode, so says the checksum
+    return JSON.parse(json);
   } catch {
     throw new CorruptRecordError(`${name} is not JSON`);
   }
 };
 
-/** Any JSON value as the bytes that are stored. */
-export const encodeRecord = (record: unknown): Buffer => encode(record, 0);
+/** An object as the bytes that are stored. */
+export const encodeRecord = (record: object): Buffer => encode(record, 0);
 
 /** The value again; throws a CorruptRecordError that names the record when its bytes are not what was written. */
 export const decodeRecord = <T>(value: Buffer, name: string): T => decode(value, [0], name);
 
 /** As `encodeRecord`; under another key the record does not match its checksum. */
-export const encodeKeyedRecord = (key: Buffer, record: unknown): Buffer => encode(record, crc32(key));
+export const encodeKeyedRecord = (key: Buffer, record: object): Buffer => encode(record, crc32(key));
 
 /** Undoes `encodeKeyedRecord`. Records of releases whose checksums did not cover the key are accepted. */
 export const decodeKeyedRecord = <T>(key: Buffer, value: Buffer, name: string): T =>

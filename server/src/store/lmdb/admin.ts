@@ -45,7 +45,7 @@ const recordKey = (kind: AdminKind, key: string) => Buffer.from(`${kind}/${key}`
 const openAdminTables = (environment: Environment, damage: DamageLog) => {
   const records = openTable(environment, 'records');
   const audit = openTable(environment, 'audit');
-  const write = (kind: AdminKind, key: string, record: unknown): void => {
+  const write = (kind: AdminKind, key: string, record: object): void => {
     const stored = recordKey(kind, key);
     records.put(stored, encodeKeyedRecord(stored, record));
   };
