@@ -212,6 +212,23 @@ test('postgres: a commit that was cancelled while it waited for its standby is n
   expect((await store.reports.stats()).reports).toBe(3);
 });
 
+test('postgres: a database that warns about its collation at every connect is written to as any other', async () => {
+  const version = async (value: string | null): Promise<unknown> =>
+    database`UPDATE pg_database SET datcollversion = ${value} WHERE datname = current_database()`;
+  const [before] = await database<{ datcollversion: string | null }[]>`
+    SELECT datcollversion FROM pg_database WHERE datname = current_database()`;
+  await version('0.of.another.release');
+  opened.push({ close: async () => void (await version(before?.datcollversion ?? null)) });
+  const notices: string[] = [];
+  const other = postgres(server.base, { max: 1, onnotice: ({ message = '' }) => void notices.push(message) });
+  await other`SELECT 1`;
+  await other.end();
+  expect(notices.join()).toContain('collation version');
+  const store = await openAt(server.url('collation'));
+  expect(await store.reports.append(run(0, 1))).toEqual(['stored']);
+  expect(await store.reports.append(run(0, 2))).toEqual(['duplicate', 'stored']);
+});
+
 test('postgres: control: a plain insert that is cancelled while it waits is reported as a success', async () => {
   const plain = postgres(server.base, { max: 1, onnotice: () => {} });
   opened.push({ close: () => plain.end() });

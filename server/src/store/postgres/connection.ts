@@ -188,7 +188,7 @@ type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 export const openWriteConnection = (address: DatabaseTarget): WriteConnection => {
   const boundMs = address.writeMs;
   let warnings: string[] = [];
-  // A commit that was not replicated as configured succeeds with a mere warning; nothing else here warns.
+  // A commit that was not replicated as configured succeeds with a mere warning, and nothing else warns then.
   const onNotice = ({ severity, message = '' }: { readonly [field: string]: string }): void => {
     if (severity === 'WARNING') warnings.push(message);
   };
@@ -204,7 +204,6 @@ export const openWriteConnection = (address: DatabaseTarget): WriteConnection =>
   };
   const transact = async <T>(job: Job, act: (run: Run) => Promise<T>): Promise<T> => {
     job.state = 'running';
-    warnings = [];
     const isCommitting = () => job.state === 'committing';
     try {
       // Whatever the database's default is: under a lock each statement must see what its last holder committed (D149).
@@ -213,6 +212,7 @@ export const openWriteConnection = (address: DatabaseTarget): WriteConnection =>
         // Given up meanwhile: what throws here is rolled back.
         if (job.state === 'done') throw unavailable(`did not complete this within ${boundMs} ms`);
         job.state = 'committing';
+        warnings = []; // those before are of something else, such as the collation of the database at every connect
         return { value };
       });
       if (warnings.length > 0) throw outcomeUnknown(warnings.join('; '));
