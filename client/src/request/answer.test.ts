@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toError } from './answer.ts';
+import { readText, toError } from './answer.ts';
 
 const limited = (headers: Record<string, string>, body: object = { error: 'Too fast.', code: 'rate_limit_exceeded' }) =>
   toError({ status: 429, headers: new Headers(headers), text: JSON.stringify(body) }, 'there', 0).details;
@@ -48,4 +48,62 @@ test('answer: Retry-After is at most an hour, and ignored if it is not a number'
   });
   for (const retryAfterSeconds of ['x', -1, null, {}])
     expect(limited({}, { error: 'Too fast.', code: 'x', retryAfterSeconds })).toEqual({});
+});
+
+/** A response of so many chunks of 16 KB, and how much of its body was read. */
+const longResponse = (status: number, chunks: number) => {
+  const read = { chunks: 0, isCanceled: false };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        if (read.chunks === chunks) return controller.close();
+        read.chunks += 1;
+        controller.enqueue(new Uint8Array(16_384).fill(0x61));
+      },
+      cancel: () => {
+        read.isCanceled = true;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { response: new Response(body, { status }), read };
+};
+
+test.each([302, 401, 404, 429, 503])(
+  'answer: of a %i body, 64 KB are kept, and the rest is canceled',
+  async (status) => {
+    const { response, read } = longResponse(status, 1_000);
+    expect(await readText(response, () => {})).toEqual({ text: 'a'.repeat(65_536), bytes: 81_920 });
+    expect(read).toEqual({ chunks: 5, isCanceled: true });
+  },
+);
+
+test('answer: an error body of exactly 64 KB is whole', async () => {
+  const { response, read } = longResponse(503, 4);
+  expect(await readText(response, () => {})).toEqual({ text: 'a'.repeat(65_536), bytes: 65_536 });
+  expect(read.isCanceled).toBe(false);
+});
+
+test.each([200, 206])(
+  'answer: a %i body may have 64 MB; a longer one is an error, and the rest is canceled',
+  async (status) => {
+    const whole = longResponse(status, 4_096);
+    expect(await readText(whole.response, () => {})).toMatchObject({ bytes: 67_108_864 });
+    const { response, read } = longResponse(status, 8_000);
+    await expect(readText(response, () => {})).rejects.toMatchObject({ code: 'unexpected_answer', status });
+    expect(read).toEqual({ chunks: 4_097, isCanceled: true });
+  },
+);
+
+test('answer: a character that is cut between chunks is decoded, and each chunk is reported', async () => {
+  const bytes = new TextEncoder().encode('é€😀');
+  const body = new ReadableStream({
+    start: (controller) => {
+      for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+  const texts: string[] = [];
+  const { text } = await readText(new Response(body), (piece) => texts.push(piece));
+  expect([text, texts.join('')]).toEqual(['é€😀', 'é€😀']);
 });

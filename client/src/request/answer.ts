@@ -14,32 +14,37 @@ export type AnswerDetails = {
 
 /** Largest body: a page of 1,000 of the largest reports is 8 MB. */
 const answerBytesMax = 64 * 2 ** 20;
+/** Most that is read of the body of an error, which has a few hundred bytes. */
+const errorBytesMax = 65_536;
 
-/** A response with its whole body. */
+/** A response with its body. */
 export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-/** Reads the body to its end and counts its bytes; calls `onChunk` for each chunk. */
+/** Whether the body is the result of a call. */
+export const isResult = (status: number): boolean => status === 200 || status === 206;
+
+/** Reads the body and counts its bytes; calls `onText` with each chunk. The body of an error is cut at 64 KB; any other that is too long throws. */
 export const readText = async (
-  response: Response,
-  onChunk: () => void,
+  { status, body }: Response,
+  onText: (text: string) => void,
+  isError = !isResult(status),
 ): Promise<{ readonly text: string; readonly bytes: number }> => {
-  if (response.body === null) return { text: '', bytes: 0 };
-  const reader = response.body.getReader();
+  if (body === null) return { text: '', bytes: 0 };
+  const bytesMax = isError ? errorBytesMax : answerBytesMax;
+  const reader = body.getReader();
   const decoder = new TextDecoder();
   let [text, bytes] = ['', 0];
-  for (;;) {
+  while (bytes <= bytesMax) {
     const { done, value } = await reader.read();
-    if (done) return { text: text + decoder.decode(), bytes };
-    onChunk();
+    const piece = decoder.decode(value?.subarray(0, bytesMax - bytes), { stream: !done });
+    onText(piece);
+    text += piece;
+    if (done) return { text, bytes };
     bytes += value.length;
-    if (bytes > answerBytesMax) {
-      await reader.cancel();
-      throw new SealpostError('unexpected_answer', `The response has more than ${answerBytesMax} bytes.`, {
-        status: response.status,
-      });
-    }
-    text += decoder.decode(value, { stream: true });
   }
+  reader.cancel().catch(() => {}); // the rest is not needed
+  if (isError) return { text, bytes };
+  throw new SealpostError('unexpected_answer', `The response has more than ${answerBytesMax} bytes.`, { status });
 };
 
 /** A header that is a non-negative number. */

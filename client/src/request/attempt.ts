@@ -2,7 +2,7 @@
 import { SealpostError } from '../errors.ts';
 import type { Settings } from '../options.ts';
 import type { AnswerDetails } from './answer.ts';
-import { detailsOf, type RawAnswer, readBody, readText, toError } from './answer.ts';
+import { detailsOf, isResult, type RawAnswer, readBody, readText, toError } from './answer.ts';
 import { raceSignal } from './call.ts';
 import type { Clock, ClockReading } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
@@ -106,7 +106,7 @@ const send = async (
     tell(error instanceof SealpostError ? error.code : 'aborted');
     throw error;
   });
-  if (answer.status !== 200 && answer.status !== 206) {
+  if (!isResult(answer.status)) {
     const error = toError(answer, url.host, nowMs());
     tell(error.code, answer);
     return error;
@@ -181,9 +181,12 @@ export const exchange = async (
   }
 };
 
-const networkError = ({ host }: URL, cause: unknown): SealpostError => {
-  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  const named = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
-  const what = named || (inner instanceof Error ? inner.message : String(inner));
-  return new SealpostError('network_error', `${host} cannot be reached (${what}).`, { cause });
+const networkError = ({ host }: URL, cause: unknown): SealpostError =>
+  new SealpostError('network_error', `${host} cannot be reached (${fetchFailure(cause)}).`, { cause });
+
+/** Why fetch failed: the system's code where there is one, never the request. */
+export const fetchFailure = (error: unknown): string => {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const { code, message } = Object(inner) as { readonly code?: unknown; readonly message?: unknown }; // shown as text only
+  return typeof code === 'string' ? code : typeof message === 'string' ? message : 'the connection failed';
 };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createEventReader, type ServerEvent, serverSentEvents } from './sse.ts';
 
 /** Reads pieces of a body as a stream does: bytes may be cut within a character. */
@@ -40,23 +40,72 @@ test('events: an empty chunk between CR and LF does not make two lines', () => {
   expect(['data: a\r', '', '\n', '\r\n'].flatMap(read)).toEqual([{ type: 'message', id: undefined, data: 'a' }]);
 });
 
-test('events: something that is not a report ends the connection, with a reason that does not repeat it', async () => {
-  const reports: unknown[] = [];
+/** Runs the transport on one response; none of its handlers but `report` is observed. */
+const receive = (
+  response: Response | ((signal: AbortSignal) => Response),
+  report: (report: unknown) => void = () => {},
+) => {
   const request = {
     baseUrl: 'http://a.test',
     feedIds: ['0x'],
     sign: async () => ({}),
-    fetch: async () => new Response('data: \u001b[2J\n\n', { headers: { 'Content-Type': 'text/event-stream' } }),
+    fetch: async (_: string, { signal }: { readonly signal: AbortSignal }) =>
+      response instanceof Response ? response : response(signal),
+    nowMs: () => 0,
     backpressure: { drained: async () => {} },
     silenceMs: 60_000,
     signal: new AbortController().signal,
   } as unknown as Parameters<typeof serverSentEvents>[0]; // what this transport uses of it
-  const reason = await serverSentEvents(request, {
-    opened: () => {},
-    received: () => {},
-    missed: () => {},
-    report: (report) => reports.push(report),
+  return serverSentEvents(request, { opened: () => {}, received: () => {}, missed: () => {}, report });
+};
+
+/** A rejection whose body starts with a text and continues as `next` says. */
+const rejection = (text: string, next: (controller: ReadableStreamDefaultController<Uint8Array>) => void) =>
+  new Response(
+    new ReadableStream<Uint8Array>(
+      { start: (controller) => controller.enqueue(bytesOf(text)), pull: next },
+      { highWaterMark: 0 },
+    ),
+    { status: 503, headers: { 'Retry-After': '7' } },
+  );
+const overloaded = '{"code":"overloaded","message":"Later."}';
+const asOverloaded = { code: 'overloaded', message: 'Later.', status: 503, details: { retryAfterSeconds: 7 } };
+
+test('events: of the body of a rejection, 64 KB are read, and no more', async () => {
+  let chunks = 0;
+  const response = rejection(' ', (controller) => {
+    chunks += 1;
+    if (chunks === 1_000) controller.close();
+    else controller.enqueue(new Uint8Array(16_384));
   });
+  await expect(receive(response)).rejects.toMatchObject({ code: 'http_503', details: { retryAfterSeconds: 7 } });
+  expect(chunks).toBe(4);
+});
+
+test('events: a rejection whose body breaks off is still reported', async () => {
+  const response = rejection(overloaded, (controller) => controller.error(new TypeError('terminated')));
+  await expect(receive(response)).rejects.toMatchObject(asOverloaded);
+});
+
+test('events: a rejection whose body does not end is reported after 10 s, with what has arrived', async ({
+  onTestFinished,
+}) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stalled = (signal: AbortSignal) =>
+    rejection(overloaded, (controller) => {
+      // An abort of fetch breaks the body off.
+      signal.addEventListener('abort', () => controller.error(signal.reason));
+    });
+  const rejected = expect(receive(stalled)).rejects.toMatchObject(asOverloaded);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await rejected;
+});
+
+test('events: something that is not a report ends the connection, with a reason that does not repeat it', async () => {
+  const reports: unknown[] = [];
+  const response = new Response('data: \u001b[2J\n\n', { headers: { 'Content-Type': 'text/event-stream' } });
+  const reason = await receive(response, (report) => reports.push(report));
   expect([reason, reports]).toEqual(['the server sent something that is not a report', []]);
 });
 

@@ -1,5 +1,7 @@
 // Live reports over server-sent events, with fetch: not reading the body applies backpressure to the server.
 import { SealpostError } from '../errors.ts';
+import { readText } from '../request/answer.ts';
+import { fetchFailure } from '../request/attempt.ts';
 import { paths } from '../request/paths.ts';
 import { parseMessage, type ReceivedReport } from './received-report.ts';
 import {
@@ -7,12 +9,12 @@ import {
   type ConnectionRequest,
   createWatchdog,
   handshakeMs,
+  handshakeTimedOut,
   originHeaders,
+  silentFor,
   type Transport,
   toRefusal,
 } from './transport.ts';
-
-const refusalCharactersMax = 65_536;
 
 /** The transport on fetch. */
 export const serverSentEvents: Transport = async (request, handlers) => {
@@ -20,18 +22,19 @@ export const serverSentEvents: Transport = async (request, handlers) => {
   const onAbort = (): void => controller.abort();
   if (request.signal.aborted) return 'aborted';
   request.signal.addEventListener('abort', onAbort);
-  let silent = false;
-  const ring = (): void => {
-    silent = true;
-    controller.abort();
-  };
   try {
-    return await run(request, handlers, controller.signal, ring);
+    const { headers, body } = await connect(request, controller);
+    // A web server may answer any path with its own page.
+    if (!/^text\/event-stream\b/i.test(headers.get('Content-Type') ?? ''))
+      throw new SealpostError('not_supported', `${new URL(request.baseUrl).host} has no event stream.`, {
+        status: 200,
+      });
+    handlers.opened();
+    return await readEvents(body.getReader(), request, handlers, controller);
   } catch (error) {
     if (request.signal.aborted) return 'aborted';
-    if (silent) return `silent for ${Math.round(request.silenceMs / 1_000)} s`;
     if (error instanceof SealpostError) throw error;
-    return wordsOf(error);
+    return fetchFailure(controller.signal.reason ?? error);
   } finally {
     request.signal.removeEventListener('abort', onAbort);
     // Ends a body that was not read to its end.
@@ -39,59 +42,49 @@ export const serverSentEvents: Transport = async (request, handlers) => {
   }
 };
 
-const run = async (
-  request: ConnectionRequest,
-  handlers: ConnectionHandlers,
-  signal: AbortSignal,
-  ring: () => void,
-): Promise<string> => {
-  const handshake = createWatchdog(handshakeMs, ring);
-  handshake.touch();
-  const response = await send(request, signal).finally(handshake.stop);
-  if (response.status !== 200 || response.body === null) {
-    handshake.touch();
-    const text = await response.text().finally(handshake.stop);
-    throw toRefusal(
-      { status: response.status, headers: response.headers, text: text.slice(0, refusalCharactersMax) },
-      request.baseUrl,
-      request.nowMs,
-    );
-  }
-  // A web server may answer any path with its own page.
-  if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? ''))
-    throw new SealpostError('not_supported', `${new URL(request.baseUrl).host} has no event stream.`, { status: 200 });
-  handlers.opened();
-  return readEvents(response.body.getReader(), request, handlers, ring);
-};
-
-const send = async (
-  { baseUrl, feedIds, origin, sign, fetch, position }: ConnectionRequest,
-  signal: AbortSignal,
-): Promise<Response> => {
+/** Resolves when the head of a 200 is there; throws any other response, with as much of its body as arrives in time. */
+const connect = async (
+  { baseUrl, feedIds, origin, sign, fetch, nowMs, position }: ConnectionRequest,
+  controller: AbortController,
+) => {
   const target = `${paths.reportStream}?feedIDs=${feedIds.join(',')}`;
-  return fetch(`${baseUrl}${target}`, {
-    headers: {
-      ...(await sign('GET', target)),
-      ...originHeaders(origin),
-      ...(position === undefined ? {} : { 'Last-Event-ID': position }),
-    },
-    // A redirect would carry the signed headers elsewhere.
+  const headers = {
+    ...(await sign('GET', target)),
+    ...originHeaders(origin),
+    ...(position === undefined ? {} : { 'Last-Event-ID': position }),
+  };
+  // A redirect would carry the signed headers elsewhere.
+  const init = {
+    headers,
     redirect: 'manual',
     credentials: 'omit',
     cache: 'no-store',
-    signal,
-  });
+    signal: controller.signal,
+  } as const;
+  const watchdog = createWatchdog(handshakeMs, () => controller.abort(new Error(handshakeTimedOut)));
+  watchdog.touch();
+  try {
+    const response = await fetch(`${baseUrl}${target}`, init);
+    const { status, headers: told, body } = response;
+    if (status === 200 && body !== null) return { headers: told, body };
+    const texts: string[] = [];
+    // If the body breaks off or takes too long, what has arrived counts.
+    await readText(response, (text) => texts.push(text), true).catch(() => {});
+    throw toRefusal({ status, headers: told, text: texts.join('') }, baseUrl, nowMs);
+  } finally {
+    watchdog.stop();
+  }
 };
 
 const readEvents = async (
   reader: ReadableStreamDefaultReader<Uint8Array>,
   { backpressure, silenceMs }: ConnectionRequest,
   handlers: ConnectionHandlers,
-  ring: () => void,
+  controller: AbortController,
 ): Promise<string> => {
   const decoder = new TextDecoder();
   const readEvent = createEventReader();
-  const watchdog = createWatchdog(silenceMs, ring);
+  const watchdog = createWatchdog(silenceMs, () => controller.abort(new Error(silentFor(silenceMs))));
   try {
     for (;;) {
       // Not read while the consumer is behind: the platform's buffers fill, then the server's.
@@ -122,13 +115,6 @@ const parseOrNone = (data: string): ReceivedReport | undefined => {
   } catch {
     return undefined;
   }
-};
-
-/** Why fetch failed: the system's code where there is one, never the request. */
-const wordsOf = (error: unknown): string => {
-  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const { code, message } = Object(inner) as { readonly code?: unknown; readonly message?: unknown }; // shown as text only
-  return typeof code === 'string' ? code : typeof message === 'string' ? message : 'the connection failed';
 };
 
 /** One event. `id` is the last one received, which by the format stays until the next. */

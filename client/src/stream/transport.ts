@@ -36,8 +36,14 @@ export type ConnectionRequest = {
 /** Runs one connection. Resolves with the reason why it ended; rejects with a typed error when the server rejects it. */
 export type Transport = (request: ConnectionRequest, handlers: ConnectionHandlers) => Promise<string>;
 
-/** Time-out of the handshake; milliseconds. */
+/** Time-out of the whole handshake, however much of it arrives; milliseconds. */
 export const handshakeMs = 10_000;
+
+/** Why a connection ended whose handshake took too long. */
+export const handshakeTimedOut = 'no answer within 10 s';
+
+/** Why a connection ended that was open and received nothing for so long. */
+export const silentFor = (silenceMs: number): string => `silent for ${Math.round(silenceMs / 1_000)} s`;
 
 const originHeader = 'X-Cll-Origin';
 
