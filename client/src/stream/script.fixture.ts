@@ -68,6 +68,8 @@ export type ScriptedService = {
   readonly headRefusals: Refusal[];
   /** Origins that do not answer. */
   readonly down: Set<string | undefined>;
+  /** Hosts that accept a connection and never answer its request. */
+  readonly stalled: Set<string>;
   /** Whether pages have a Link header, as Sealpost's do, and whether pings are answered. */
   readonly manners: { links: boolean; answersPings: boolean };
   /** Appends, and pushes to every open connection unless told otherwise. */
@@ -83,7 +85,16 @@ const answerOf = ({ status, headers = {}, code = 'overloaded', details }: Refusa
 
 type Script = Pick<
   ScriptedService,
-  'stored' | 'connections' | 'pages' | 'attempts' | 'refusals' | 'pageRefusals' | 'headRefusals' | 'down' | 'manners'
+  | 'stored'
+  | 'connections'
+  | 'pages'
+  | 'attempts'
+  | 'refusals'
+  | 'pageRefusals'
+  | 'headRefusals'
+  | 'down'
+  | 'stalled'
+  | 'manners'
 >;
 
 /** A service with these origins; none: a plain one. */
@@ -97,6 +108,7 @@ export const createScriptedService = (origins: readonly string[] = []): Scripted
     pageRefusals: [],
     headRefusals: [],
     down: new Set(),
+    stalled: new Set(),
     manners: { links: true, answersPings: false },
   };
   const live = (): ScriptedConnection[] => script.connections.filter(({ isOpen }) => isOpen);
@@ -160,6 +172,8 @@ const scriptedFetch = async (
   if (!url.includes(`${paths.reportStream}?`)) throw new Error(`Not scripted: ${url}`);
   const origin = headers['X-Cll-Origin'];
   script.attempts.push({ url, origin, headers });
+  if (script.stalled.has(new URL(url).host))
+    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   if (script.down.has(origin)) throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
   const refusal = script.refusals.shift();
   if (refusal !== undefined) {
@@ -216,7 +230,7 @@ const openEventStream = (
 
 const openScriptedSocket =
   (script: Script): OpenSocket =>
-  (url, headers, _timeoutMs, handlers: SocketHandlers) => {
+  (url, headers, handlers: SocketHandlers) => {
     const origin = headers['X-Cll-Origin'];
     script.attempts.push({ url, origin, headers });
     const message = (text: string): void => {
@@ -239,7 +253,7 @@ const openScriptedSocket =
     };
     let isClosed = false;
     setImmediate(() => {
-      if (isClosed) return;
+      if (isClosed || script.stalled.has(new URL(url).host)) return;
       const refusal = script.refusals.shift();
       if (script.down.has(origin)) handlers.closed('connect ECONNREFUSED');
       else if (refusal !== undefined) handlers.refused(answerOf(refusal));
@@ -260,6 +274,7 @@ const openScriptedSocket =
         connection.pings += 1;
         if (script.manners.answersPings) handlers.alive();
       },
+      expire: () => {},
       close: () => {
         isClosed = true;
         connection.isOpen = false;

@@ -33,9 +33,9 @@ const serve = async (refuse?: (request: IncomingMessage, response: ServerRespons
 
 type Heard = readonly [what: 'opened' | 'message' | 'alive' | 'refused' | 'closed', ...told: unknown[]];
 
-const open = (url: string, headers: Readonly<Record<string, string>> = {}, timeoutMs = 10_000) => {
+const open = (url: string, headers: Readonly<Record<string, string>> = {}) => {
   const heard: Heard[] = [];
-  const socket: Socket = openSocket(`${url}/api/v1/ws?feedIDs=0x1`, headers, timeoutMs, {
+  const socket: Socket = openSocket(`${url}/api/v1/ws?feedIDs=0x1`, headers, {
     opened: () => heard.push(['opened']),
     message: (text) => heard.push(['message', text]),
     alive: () => heard.push(['alive']),
@@ -148,13 +148,29 @@ test('socket: a rejection whose body is cut off is still reported', async () => 
   await expect.poll(() => heard).toEqual([['refused', 502, null, 'half']]);
 });
 
-test('socket: a refused connection and a handshake time-out close it with the reason', async () => {
-  const silent = createTcpServer((socket) => socket.resume());
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { port } = silent.address() as AddressInfo; // it listens on a port
-  const waiting = open(`ws://127.0.0.1:${port}`, {}, 50);
-  await expect.poll(() => waiting.heard).toEqual([['closed', 'Opening handshake has timed out']]);
-  await new Promise((resolve) => silent.close(resolve));
+test('socket: a rejection whose body does not end is reported when it expires, once', async () => {
+  const dropped: Promise<unknown>[] = [];
+  const { url } = await serve((_, response) => {
+    dropped.push(new Promise((resolve) => response.once('close', resolve)));
+    response.writeHead(401, { 'X-Request-Id': 'r-1' });
+    response.write('{"code":"unauthorized"}');
+  });
+  const { socket, heard } = open(url);
+  // Before the rejection arrives, this does nothing.
+  const expire = () => {
+    socket.expire();
+    return heard;
+  };
+  await expect.poll(expire).toEqual([['refused', 401, 'r-1', '{"code":"unauthorized"}']]);
+  await Promise.all(dropped);
+  expect(expire()).toHaveLength(1);
+});
+
+test('socket: a refused connection closes it with the reason', async () => {
+  const gone = createTcpServer();
+  await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+  const { port } = gone.address() as AddressInfo; // it listens on a port
+  await new Promise((resolve) => gone.close(resolve));
   const { heard } = open(`ws://127.0.0.1:${port}`);
   await expect.poll(() => heard).toEqual([['closed', `connect ECONNREFUSED 127.0.0.1:${port}`]]);
 });

@@ -30,15 +30,15 @@ export const loadSocket = async (): Promise<OpenSocket | undefined> => {
 
 const createOpener =
   (WebSocket: typeof import('ws').WebSocket): OpenSocket =>
-  (url, headers, timeoutMs, handlers) => {
+  (url, headers, handlers) => {
     const socket = new WebSocket(url, {
       headers,
-      handshakeTimeout: timeoutMs,
       maxPayload: messageBytesMax,
       // Signatures in hex hardly compress, and a compression window per socket costs memory on both sides.
       perMessageDeflate: false,
     });
     let told = false;
+    let tellRefusal: (() => void) | undefined;
     const tell = (reason: string): void => {
       if (!told) handlers.closed(oneLine(reason)); // it may have what a server said
       told = true;
@@ -49,7 +49,7 @@ const createOpener =
     socket.on('pong', handlers.alive);
     socket.on('unexpected-response', (request, response) => {
       told = true;
-      readRefusal(response, handlers, () => request.destroy());
+      tellRefusal = readRefusal(response, handlers, () => request.destroy());
     });
     socket.on('error', (error) => tell(describe(error)));
     socket.on('close', (code, reason) => tell(`closed by the server with ${code} ${reason}`));
@@ -61,6 +61,7 @@ const createOpener =
       pause: () => whenOpen(() => socket.pause()),
       resume: () => whenOpen(() => socket.resume()),
       ping: () => whenOpen(() => socket.ping()),
+      expire: () => tellRefusal?.(),
       close: () => {
         told = true;
         whenOpen(() => {
@@ -79,7 +80,8 @@ const describe = (error: Error): string => {
   return typeof code === 'string' && !error.message.includes(code) ? `${code} ${error.message}` : error.message;
 };
 
-const readRefusal = (response: IncomingMessage, handlers: SocketHandlers, drop: () => void): void => {
+/** Reads a rejection and reports it when it is complete, too long or cut off, or when the returned function is called. */
+const readRefusal = (response: IncomingMessage, handlers: SocketHandlers, drop: () => void): (() => void) => {
   let body = '';
   let told = false;
   const headers = new Headers();
@@ -98,4 +100,5 @@ const readRefusal = (response: IncomingMessage, handlers: SocketHandlers, drop: 
   response.on('end', tell);
   response.on('close', tell);
   response.on('error', tell);
+  return tell;
 };

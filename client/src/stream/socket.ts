@@ -17,12 +17,10 @@ export type Socket = {
   readonly resume: () => void;
   /** Sends a ping; `alive` is called with the pong. */
   readonly ping: () => void;
+  /** The handshake has timed out: calls `refused` if it is being rejected, with as much of the body as has arrived. */
+  readonly expire: () => void;
   readonly close: () => void;
 };
 
-export type OpenSocket = (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  timeoutMs: number,
-  handlers: SocketHandlers,
-) => Socket;
+/** Opens a socket; the caller limits the time of the handshake. */
+export type OpenSocket = (url: string, headers: Readonly<Record<string, string>>, handlers: SocketHandlers) => Socket;

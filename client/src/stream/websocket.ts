@@ -2,7 +2,15 @@
 import { paths } from '../request/paths.ts';
 import { parseMessage, stepMsOf } from './received-report.ts';
 import type { OpenSocket } from './socket.ts';
-import { createWatchdog, handshakeMs, originHeaders, type Transport, toRefusal } from './transport.ts';
+import {
+  createWatchdog,
+  handshakeMs,
+  handshakeTimedOut,
+  originHeaders,
+  silentFor,
+  type Transport,
+  toRefusal,
+} from './transport.ts';
 
 /** Version 1 of the socket sends one report per stream and second, so streams in milliseconds need version 2. */
 const socketTarget = (feedIds: readonly string[]): string => {
@@ -29,6 +37,27 @@ const createPingingWatchdog = (silenceMs: number, ping: () => void, ring: () => 
   };
 };
 
+/** Limits the whole handshake: a socket's own limit may be one of inactivity, which a byte every few seconds extends for hours. */
+const limitHandshake =
+  (openSocket: OpenSocket): OpenSocket =>
+  (url, headers, handlers) => {
+    const watchdog = createWatchdog(handshakeMs, () => {
+      socket.expire();
+      handlers.closed(handshakeTimedOut);
+    });
+    const opened = (): void => {
+      watchdog.stop();
+      handlers.opened();
+    };
+    const socket = openSocket(url, headers, { ...handlers, opened });
+    const close = (): void => {
+      watchdog.stop();
+      socket.close();
+    };
+    watchdog.touch();
+    return { ...socket, close };
+  };
+
 /** The transport on a given WebSocket. */
 export const createWebSocketTransport =
   (openSocket: OpenSocket): Transport =>
@@ -51,7 +80,7 @@ export const createWebSocketTransport =
       const watchdog = createPingingWatchdog(
         silenceMs,
         () => socket.ping(),
-        () => end(() => resolve(`silent for ${Math.round(silenceMs / 1_000)} s`)),
+        () => end(() => resolve(silentFor(silenceMs))),
       );
       const onAbort = (): void => end(() => resolve('aborted'));
       const read = (text: string): void => {
@@ -77,7 +106,8 @@ export const createWebSocketTransport =
         }
       };
       const stopListening = backpressure.onChange(onBackpressure);
-      const socket = openSocket(`ws${wsUrl.slice('http'.length)}${target}`, headers, handshakeMs, {
+      // Each of `refused` and `closed` ends the connection, which closes the socket.
+      const socket = limitHandshake(openSocket)(`ws${wsUrl.slice('http'.length)}${target}`, headers, {
         opened: () => {
           if (isOver) return;
           onBackpressure(backpressure.isFull());
