@@ -12,7 +12,7 @@ export type BackoffRules = {
 
 /** Back-off between attempts to connect. */
 export type ReconnectRules = BackoffRules & {
-  /** A connection that was live for this long resets the back-off; milliseconds. */
+  /** A connection that was live for this long, without a silence at its end, resets the back-off; milliseconds. */
   readonly stableMs: number;
 };
 

@@ -11,7 +11,7 @@ import type { Requester, SignedHeaders } from '../request/requester.ts';
 import type { Backpressure } from './queue.ts';
 import type { ConnectionKey, Sequence } from './sequence.ts';
 import type { ConnectionState } from './state.ts';
-import type { Transport } from './transport.ts';
+import { silentFor, type Transport } from './transport.ts';
 
 export type ConnectionParts = {
   readonly requester: Requester;
@@ -29,7 +29,22 @@ export type ConnectionParts = {
 export const isFinal = (error: unknown): boolean =>
   error instanceof SealpostError && !error.retryable && error.code !== 'unexpected_answer';
 
-type Attempt = { readonly ended: string; readonly liveMs: number; readonly retryAfterMs?: number | undefined };
+/** The message of an error, for people. */
+export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : 'the connection failed');
+
+type Attempt = {
+  /** Why it ended. */
+  readonly reason: string;
+  /** Time since the connection opened; 0 if it never did. */
+  readonly liveMs: number;
+  /** Reports that it received. */
+  readonly reports: number;
+  readonly retryAfterMs: number;
+};
+
+/** The last URL (no step) or the one after it (one step). The list may have been rotated since, because calls fail over too. */
+const urlAfter = (urls: readonly string[], last: string, steps: 0 | 1): string =>
+  urls[(urls.indexOf(last) + steps) % urls.length] as string; // there is at least one, and the first attempt is one step
 
 /** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a final error. */
 export const keepConnection = async (
@@ -37,19 +52,24 @@ export const keepConnection = async (
   parts: ConnectionParts,
   tell: (state: ConnectionState) => void,
 ): Promise<void> => {
-  const { requester, reconnect, random, signal } = parts;
+  const { requester, silenceMs, reconnect, random, signal } = parts;
   const connect = createAttempts(origin, parts, () => tell({ phase: 'live' }));
+  let [baseUrl, wsUrl, steps, failures]: [string, string, 0 | 1, number] = ['', '', 1, 0];
   tell({ phase: 'connecting' });
-  for (let [failures, turn] = [0, 0]; !signal.aborted; turn += 1) {
-    const [baseUrl, wsUrl] = [requester.baseUrls, requester.wsUrls].map((urls) => urls[turn % urls.length]);
-    const { ended, liveMs, retryAfterMs } = await connect(baseUrl as string, wsUrl as string); // there is at least one of each
+  while (!signal.aborted) {
+    baseUrl = urlAfter(requester.baseUrls, baseUrl, steps);
+    wsUrl = urlAfter(requester.wsUrls, wsUrl, steps);
+    const { reason, liveMs, reports, retryAfterMs } = await connect(baseUrl, wsUrl);
     if (signal.aborted) return;
-    if (liveMs >= reconnect.stableMs) failures = 0;
-    // After a live connection, the same URL is tried first.
-    if (liveMs > 0) turn -= 1;
+    const isSilent = reason === silentFor(silenceMs);
+    // The silence at the end does not count: it would make a server stable that never sends anything.
+    const isStable = liveMs > 0 && liveMs - (isSilent ? silenceMs : 0) >= reconnect.stableMs;
+    if (isStable) failures = 0;
+    // A server that has worked is tried first. One that accepts connections only to drop or ignore them is left.
+    steps = isStable || (reports > 0 && !isSilent) ? 0 : 1;
     const delayMs = backOffMs(reconnect, failures, random, retryAfterMs);
     failures += 1;
-    tell({ phase: 'reconnecting', reason: ended, delayMs });
+    tell({ phase: 'reconnecting', reason, delayMs });
     await sleep(delayMs, signal);
   }
 };
@@ -105,16 +125,15 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
     const startedMs = nowMs();
     const options = { feedIds, origin, backpressure, silenceMs, signal };
     const request = { ...options, baseUrl, wsUrl, get, sign, fetch, nowMs, position };
-    const liveMs = (): number => (openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs));
-    const tell = (reason: string): void =>
-      emit({ kind: 'disconnected', url: wsUrl, feedIds, reason, liveMs: liveMs(), reports, bytes });
+    const end = (reason: string, retryAfterMs = 0): Attempt => {
+      const liveMs = openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs);
+      emit({ kind: 'disconnected', url: wsUrl, feedIds, reason, liveMs, reports, bytes });
+      return { reason, liveMs, reports, retryAfterMs };
+    };
     try {
-      const ended = await transport(request, handlers);
-      tell(ended);
-      return { ended, liveMs: liveMs() };
+      return end(await transport(request, handlers));
     } catch (error) {
-      tell(wordsOf(error));
-      const failed = { ended: wordsOf(error), liveMs: liveMs(), retryAfterMs: retryAfterMsOf(error) };
+      const failed = end(wordsOf(error), retryAfterMsOf(error));
       if (isFinal(error)) await recover(error, memory, { position, signed, startedMs }, parts);
       return failed;
     } finally {
@@ -172,5 +191,3 @@ export const correctClock = async (requester: Requester, signal: AbortSignal): P
       return;
     }
 };
-
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : 'the connection failed');

@@ -6,7 +6,7 @@ import { raceSignal } from '../request/call.ts';
 import { isAbsent } from '../request/extensions.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
-import { type ConnectionParts, correctClock, isFinal, keepConnection } from './connection.ts';
+import { type ConnectionParts, correctClock, isFinal, keepConnection, wordsOf } from './connection.ts';
 import type { Sequence } from './sequence.ts';
 import type { StateTracker } from './state.ts';
 import { createWatchdog, handshakeMs, toRefusal } from './transport.ts';
@@ -150,7 +150,7 @@ const askOrigins = async (
         await correctClock(requester, signal);
       }
       const delayMs = backOffMs(reconnect, failures, random, retryAfterMsOf(error));
-      onFailure(error instanceof Error ? error.message : 'the request failed', delayMs);
+      onFailure(wordsOf(error), delayMs);
       await sleep(delayMs, signal);
     }
   }

@@ -148,8 +148,10 @@ test('wsUrls: sockets and the request for origins go there, events and pages to 
 test('wsUrls: if one fails the next is tried, and kept while it works', async () => {
   const { service } = apart([], ['http://a.test', 'http://b.test']);
   service.refusals.push({ status: 503 });
-  const { reached, reports } = watch(service, [feedA], { transport: 'websocket' });
+  const { reached, take, reports } = watch(service, [feedA], { transport: 'websocket' });
   await reached(isLive);
+  service.append(second(1_000));
+  expect(await take(1)).toEqual([1_000]);
   service.live()[0]?.cut();
   await reached((state) => isLive(state) && service.attempts.length === 3);
   expect(service.attempts.map(({ url }) => new URL(url).host)).toEqual(['a.test', 'b.test', 'b.test']);
