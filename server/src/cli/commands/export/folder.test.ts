@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -208,6 +217,17 @@ test('a second export into a folder is rejected while one runs; the lock of a de
   writeFileSync(lock, JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'x' }));
   expect((await run([wide, '--to', '5', '--out', out])).code).toBe(0);
   expect(existsSync(lock)).toBe(false);
+});
+
+test('the lock of a process on another host is kept while it is touched, and not if the clock was set back since', async () => {
+  const out = newFolder();
+  await run([wide, '--to', '5', '--out', out]);
+  const lock = join(out, '_sealpost-export.lock');
+  writeFileSync(lock, JSON.stringify({ pid: 1, host: 'elsewhere.test', token: 'x' }));
+  expect((await run([wide, '--to', '5', '--out', out])).code).toBe(1);
+  const later = Date.now() / 1_000 + 3_600;
+  utimesSync(lock, later, later);
+  expect((await run([wide, '--to', '5', '--out', out])).code).toBe(0);
 });
 
 test('retention that deletes between two runs loses no exported report', async () => {

@@ -60,7 +60,8 @@ const readHolder = async (path: string): Promise<Holder | undefined> => {
 };
 
 const isAlive = async (path: string, held: Holder | undefined): Promise<boolean> => {
-  const ageMs = Date.now() - (await stat(path).catch(() => ({ mtimeMs: 0 }))).mtimeMs;
+  const touched = await stat(path).catch(() => ({ mtimeMs: 0 }));
+  const ageMs = Math.abs(Date.now() - touched.mtimeMs); // a clock that was set back makes it younger than now
   if (ageMs > staleMs) return false;
   if (held === undefined) return ageMs < writtenMs;
   const { pid, host } = held;

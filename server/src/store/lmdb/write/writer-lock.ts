@@ -88,7 +88,7 @@ const isAlive = (holder: Holder, path: string): boolean => {
   if (holder.bootId !== bootId()) return false;
   if (holder.namespace !== pidNamespace()) {
     const beat = statSync(path, { throwIfNoEntry: false }); // its holder may have just given it back
-    return beat !== undefined && Date.now() - beat.mtimeMs < beatMissingMs;
+    return beat !== undefined && Math.abs(Date.now() - beat.mtimeMs) < beatMissingMs; // a clock that was set back makes it younger than now
   }
   return startOf(holder.pid) === holder.startedAt;
 };
