@@ -1,14 +1,14 @@
 // Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
-import type { ResolvedSettings } from '../../../config/config.ts';
+import type { ResolvedSettings, Settings } from '../../../config/config.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { openStore } from '../../../store/open.ts';
-import { type AdminStore, StoreError } from '../../../store/store.ts';
+import { type AdminStore, type Store, StoreError } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
-import { openLocalIngest } from '../ingest/lines.ts';
+import { type LocalIngest, openLocalIngest } from '../ingest/lines.ts';
 import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
 import { readIngestToken } from '../ingest/token.ts';
 
@@ -27,7 +27,10 @@ export const openMirrorTarget = async (
   session: Session,
   settings: ResolvedSettings,
   { to }: RawOptions,
-): Promise<MirrorTarget> => (typeof to === 'string' ? openRemote(settings, to) : openLocal(session, settings));
+): Promise<MirrorTarget> =>
+  typeof to === 'string'
+    ? openRemote(settings, to)
+    : createLocalTarget(await openStore(settings.values.store, 'write'), session, settings.values);
 
 const openRemote = async (settings: ResolvedSettings, to: string): Promise<MirrorTarget> => {
   const target = parseIngestUrl(to, await readIngestToken(settings));
@@ -36,7 +39,7 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
     send: (lines, signal) => sendLines(target, lines, signal),
     administer: (act) =>
       withStore(settings.values.store, ({ admin }) => act(admin)).catch((error: unknown) => {
-        if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
+        if (!(error instanceof StoreError) || error.code !== 'store_not_found') return retryLater(error);
         throw new CommandError(
           exitCodes.refused,
           'With --to, streams and signer sets are registered in the server’s store. Set it with --store, or import them there with sealpost stream import and sealpost signers import.',
@@ -47,23 +50,27 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
   };
 };
 
-const openLocal = async (session: Session, { values }: ResolvedSettings): Promise<MirrorTarget> => {
-  const store = await openStore(values.store, 'write');
-  let ingest: Awaited<ReturnType<typeof openLocalIngest>> | undefined;
+/** A store of this machine as a target; closing the target closes the store. */
+export const createLocalTarget = (
+  store: Store,
+  session: Pick<Session, 'nowMs' | 'actor'>,
+  values: Settings,
+): MirrorTarget => {
+  let ingest: LocalIngest | undefined;
   return {
     resume: async (request) => {
       const context = { store, nowMs: session.nowMs(), retentionDays: values.retentionDays, actor: session.actor() };
       return resumeMirror(context, request).catch(retryLater);
     },
     send: async function* (lines) {
-      ingest ??= await openLocalIngest(store, session, values);
       try {
+        ingest ??= await openLocalIngest(store, session, values);
         yield* ingest.take(lines);
       } catch (error) {
         retryLater(error);
       }
     },
-    administer: (act) => act(store.admin),
+    administer: (act) => act(store.admin).catch(retryLater),
     close: async () => {
       await ingest?.close();
       await store.close();

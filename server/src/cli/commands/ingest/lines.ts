@@ -104,20 +104,32 @@ async function* ingestInto(
 
 /** Ingest into a store of this machine, for one sender after the other. */
 export type LocalIngest = {
-  /** Takes lines; results come in their order. */
+  /** Takes lines; results come in their order. Fails while streams and signer sets cannot be reloaded after a change. */
   readonly take: (lines: AsyncIterable<Uint8Array>) => AsyncGenerator<readonly LineResult[]>;
   readonly close: () => Promise<void>;
 };
 
 /** Opens ingest into a store that someone else closes. At least one stream and one signer set must be registered. */
-export const openLocalIngest = async (store: Store, { nowMs }: Session, settings: Settings): Promise<LocalIngest> => {
+export const openLocalIngest = async (
+  store: Store,
+  { nowMs }: Pick<Session, 'nowMs'>,
+  settings: Settings,
+): Promise<LocalIngest> => {
   let reloadFailure: unknown;
   const view = await openAdminView(store.admin, (error) => {
     reloadFailure = error;
   });
-  const { streams, signerSets } = view.current();
-  requireRegistered(streams.size, 'stream', 'stream import catalog.json');
-  requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
+  view.onReload(() => {
+    reloadFailure = undefined;
+  });
+  try {
+    const { streams, signerSets } = view.current();
+    requireRegistered(streams.size, 'stream', 'stream import catalog.json');
+    requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
+  } catch (error) {
+    view.close();
+    throw error;
+  }
   const verifier = openVerifier(settings.verifierThreads);
   const ingest = createIngest({ store, view, verifier, rules: settings, nowMs, observe: () => {} });
   return {
