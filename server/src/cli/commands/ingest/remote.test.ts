@@ -13,6 +13,7 @@ import {
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { OpsListener } from '../../../ops/ops.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
+import { askPlaces, parseIngestUrl } from './remote.ts';
 
 const { report, signerSets } = await createSignedReports();
 const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-test'];
@@ -114,6 +115,48 @@ test.each([
     response.writeHead(status).end('{"error":"Full.","code":"store_disk_full"}'),
   );
   expect(ran).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
+});
+
+/** Answers with a status and a body without an end: silent after its first bytes, or as much as the client reads. */
+const endless =
+  (status: number, isFlood: boolean): RequestListener =>
+  (_, response) => {
+    const chunk = 'x'.repeat(isFlood ? 65_536 : 1);
+    const write = (): void => {
+      while (isFlood && !response.destroyed && response.write(chunk)); // a full buffer ends it; `drain` continues
+    };
+    response.writeHead(status).write(chunk);
+    response.on('drain', write);
+    write();
+  };
+
+test.each([false, true])(
+  'ingest --to: an error answer without an end is explained by its status (flood: %j)',
+  async (isFlood) => {
+    const text =
+      'The server at HOST cannot accept reports now: It returned 503. Wait a moment. Then run the command again: stored reports are recognized.';
+    expect(await against(endless(503, isFlood))).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
+  },
+);
+
+test('ingest --to: a result without an end is not read to the end of memory', async () => {
+  const { code, stderr } = await against(endless(200, true));
+  expect([code, stderr]).toEqual([3, expect.stringContaining('http://HOST/ingest did not return ingest results.')]);
+});
+
+test.each([
+  [401, false, /rejected the token/],
+  [401, true, /rejected the token/],
+  [200, true, /did not return the positions of a mirror/],
+])('resume: an answer of %i without an end is explained (flood: %j)', async (status, isFlood, text) => {
+  const server = createServer(endless(status, isFlood));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const target = parseIngestUrl(`http://127.0.0.1:${port}`, token);
+  const request = { source: 'x', feedIds: [stream] };
+  await expect(askPlaces(target, request, new AbortController().signal)).rejects.toThrow(text);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test('ingest --to: the address of the public API is explained', async () => {

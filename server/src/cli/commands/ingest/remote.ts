@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { withoutTrailing } from '@sealpost/protocol';
 import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -18,7 +17,7 @@ export class TransientError extends CommandError {
   readonly problem: string;
 
   constructor(problem: string, advice = again) {
-    super(exitCodes.unavailable, `${problem} ${advice}`);
+    super(exitCodes.unavailable, `${problem} ${advice}`.trimEnd());
     this.problem = problem;
   }
 }
@@ -106,6 +105,9 @@ const send = async (request: ClientRequest, lines: AsyncIterable<Uint8Array>): P
   request.end();
 };
 
+/** Characters of one result; our own listener sends fewer. */
+const resultCharactersMax = 65_536;
+
 async function* readResults(response: IncomingMessage, url: URL): AsyncGenerator<readonly LineResult[]> {
   let rest = '';
   response.setEncoding('utf8');
@@ -116,6 +118,7 @@ async function* readResults(response: IncomingMessage, url: URL): AsyncGenerator
     yield parsed.flatMap((one) => (one instanceof CommandError ? [] : [one]));
     const failure = parsed.find((one) => one instanceof CommandError);
     if (failure !== undefined) throw failure;
+    if (rest.length > resultCharactersMax) throw foreignResults(url);
   }
   if (rest !== '') throw explainConnection(new Error('it ended in the middle of a line'), url);
 }
@@ -126,8 +129,11 @@ const parseResult = (line: string, url: URL): LineResult | CommandError => {
   if (typeof value.error === 'string')
     return new TransientError(`The server at ${url.host} failed during ingest: ${value.error}`);
   if (typeof value.line === 'number' && typeof value.result === 'string') return value as LineResult; // a result of our own listener
-  return unavailable(`${url.href} did not return ingest results. Use the address of the private listener.`);
+  return foreignResults(url);
 };
+
+const foreignResults = ({ href }: URL): CommandError =>
+  unavailable(`${href} did not return ingest results. Use the address of the private listener.`);
 
 const parseJson = (line: string): Readonly<Record<string, unknown>> => {
   try {
@@ -139,8 +145,30 @@ const parseJson = (line: string): Readonly<Record<string, unknown>> => {
 
 const unavailable = (message: string) => new CommandError(exitCodes.unavailable, message);
 
+/** So much of an error answer is read, for so long: its status says the rest. */
+const errorBytesMax = 65_536;
+const errorMaxMs = 2_000;
+
 const explainStatus = async (response: IncomingMessage, url: URL): Promise<CommandError> =>
-  explainAnswer(response.statusCode ?? 0, await text(response), url);
+  explainAnswer(response.statusCode ?? 0, await readError(response), url);
+
+const readError = async (response: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  const timer = setTimeout(() => void response.destroy(), errorMaxMs);
+  await collect(response, errorBytesMax, chunks).catch(() => {}); // cut short: what arrived is used
+  clearTimeout(timer);
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+/** Adds a body to the chunks, up to the first chunk that exceeds the limit. */
+const collect = async (response: IncomingMessage, bytesMax: number, chunks: Buffer[]): Promise<void> => {
+  let bytes = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > bytesMax) return;
+  }
+};
 
 /** Also for a public listener, which reads no body, and for a server that does not know the path yet. */
 const explainRefusal = (status: number, body: string, url: URL): CommandError => {
@@ -180,6 +208,8 @@ const explainConnection = (error: unknown, { host }: URL): CommandError => {
 
 /** An answer takes this long at most. */
 const answerMaxMs = 15_000;
+/** Longest answer: 10,000 streams of at most 200 bytes, twice. */
+const placesBytesMax = 4_194_304;
 
 /** Asks the server where each stream of a mirror resumes. Fails as `sendLines` does. */
 export const askPlaces = async (
@@ -196,9 +226,11 @@ export const askPlaces = async (
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       asked.once('response', resolve).on('error', reject);
     });
-    const body = await text(response);
-    if (response.statusCode !== 200) throw explainRefusal(response.statusCode ?? 0, body, url);
-    const places = parseMirrorPlaces(body, request.feedIds);
+    const { statusCode = 0 } = response;
+    if (statusCode !== 200) throw explainRefusal(statusCode, await readError(response), url);
+    const chunks: Buffer[] = [];
+    await collect(response, placesBytesMax, chunks);
+    const places = parseMirrorPlaces(Buffer.concat(chunks).toString('utf8'), request.feedIds);
     if (places === undefined)
       throw unavailable(`${path} did not return the positions of a mirror. Use the address of the private listener.`);
     return places;
