@@ -107,6 +107,33 @@ test('mirror: restart reads everything again, from the beginning after every int
   expect(await resume({ feedIds: [first], filled: new Map([[first, now - 9]]) })).toEqual([[now - 90, now - 9, null]]);
 });
 
+test('mirror: missing reports before stored ones are read again until they are filled; without later ones nothing is opened', async () => {
+  await resume({ feedIds: [first], from: now - 100 });
+  const missing = (second: number) => resume({ feedIds: [first], missing: new Map([[first, second]]) });
+  expect(await missing(now - 100)).toEqual([[now - 100, now - 100, null]]);
+  await append(first, now - 60, now - 59);
+  expect(await missing(now - 58)).toEqual([[now - 100, now - 58, null]]);
+  expect(await missing(now - 90)).toEqual([[now - 100, now - 90, now - 58]]);
+  await append(first, now - 90, now - 80);
+  expect(await missing(now - 90)).toEqual([[now - 100, now - 90, now - 58]]);
+  const filled = (until: number) => resume({ feedIds: [first], filled: new Map([[first, until]]) });
+  expect(await filled(now - 58)).toEqual([[now - 100, now - 58, null]]);
+});
+
+test('mirror: missing reports in an open range divide it', async () => {
+  await resume({ feedIds: [first], from: now - 10 });
+  await append(first, now - 10, now - 9);
+  await resume({ feedIds: [first], from: now - 100 });
+  await append(first, now - 100, now - 60); // those from 80 to 61 seconds ago were rejected
+  const missing = new Map([[first, now - 80]]);
+  expect(await resume({ feedIds: [first], missing })).toEqual([[now - 100, now - 99, now - 80]]);
+  const open = async () => (await current().admin.list('mirror')).flatMap((record) => record.open);
+  expect(await open()).toEqual([
+    { from: now - 100, until: now - 80, reread: false },
+    { from: now - 80, until: now - 8, reread: true },
+  ]);
+});
+
 test('mirror: a stream that ended long ago resumes no earlier than retention, and moves no other stream', async () => {
   await resume({ from: now - 10 * day });
   await append(first, now - 9 * day);

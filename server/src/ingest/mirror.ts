@@ -16,6 +16,8 @@ export type MirrorRequest = {
   readonly restart?: boolean | undefined;
   /** Open ranges that were read to their end: feed id → `until`. */
   readonly filled?: ReadonlyMap<FeedId, number> | undefined;
+  /** Reports that were rejected and may be accepted now, although later ones are stored: feed id → the first second of them. */
+  readonly missing?: ReadonlyMap<FeedId, number> | undefined;
 };
 
 /** Where one stream resumes. */
@@ -79,10 +81,11 @@ const planRecord = async (
   before: MirroredStream | undefined,
   fallback: number,
 ): Promise<MirroredStream> => {
-  const { source, filled, from: asked, restart = false } = request;
+  const { source, filled, missing, from: asked, restart = false } = request;
   if (restart) return planAgain(context, feedId, source, asked ?? before?.from ?? fallback);
   if (before === undefined) return planNew(context, feedId, source, asked, fallback);
-  const open = before.open.filter(({ until }) => until !== filled?.get(feedId));
+  const unfilled = before.open.filter(({ until }) => until !== filled?.get(feedId));
+  const open = openMissing(context, feedId, unfilled, missing?.get(feedId));
   if (asked === undefined || asked >= before.from) return { ...before, source, open };
   return {
     feedId,
@@ -111,6 +114,23 @@ const planAgain = ({ store }: MirrorContext, feedId: FeedId, source: string, fro
   const newestMs = store.reports.latest(feedId)?.observationsMs;
   const until = newestMs === undefined ? 0 : Math.floor(newestMs / 1_000) + 1;
   return { feedId, source, from, open: until > from ? [{ from, until, reread: true }] : [] };
+};
+
+/** Opens the time from a second to the newest report again. Without a later report no range is needed: the stream resumes there. */
+const openMissing = (
+  { store }: MirrorContext,
+  feedId: FeedId,
+  open: readonly OpenRange[],
+  from: number | undefined,
+): readonly OpenRange[] => {
+  const newestMs = store.reports.latest(feedId)?.observationsMs;
+  if (from === undefined || newestMs === undefined || newestMs < from * 1_000) return open;
+  const before = open.filter((range) => range.from < from);
+  const until = Math.max(Math.floor(newestMs / 1_000) + 1, ...open.map((range) => range.until));
+  return limitRanges([
+    ...before.map((range) => ({ ...range, until: Math.min(range.until, from) })),
+    { from, until, reread: true },
+  ]);
 };
 
 /** Merges the newest ranges where there are too many; what is stored between them is read again. */

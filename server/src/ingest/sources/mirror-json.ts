@@ -2,7 +2,7 @@
 import { ApiError, type FeedId, malformedArgument, parseFeedId, type StreamStatus } from '@sealpost/protocol';
 import { type MirrorPlace, type MirrorRequest, mirrorStreamsMax } from '../mirror.ts';
 
-/** Longest request: every stream twice, in `feedIDs` and in `filled`. */
+/** Longest request: every stream twice, in `feedIDs` and in `filled` or `missing`. */
 export const resumeBytesMax = 2_097_152;
 const sourceLengthMax = 300;
 const secondsMax = 2 ** 32 - 1;
@@ -28,31 +28,44 @@ const readFields = (text: string): Fields => {
   throw new ApiError('malformed_argument', 'The body is not a JSON object.', {});
 };
 
+const readSeconds = (value: unknown, name: string): ReadonlyMap<FeedId, number> => {
+  if (value !== undefined && (typeof value !== 'object' || value === null || Array.isArray(value)))
+    throw malformedArgument(name, value, 'an object of feed ID → second');
+  return new Map(Object.entries(value ?? {}).map(([id, second]) => [parseFeedId(id, name), readSecond(second, name)]));
+};
+
 /** Reads a request; throws an `ApiError` that names the field. */
 export const parseMirrorRequest = (text: string): MirrorRequest => {
-  const { source, feedIDs, from, restart, filled } = readFields(text);
+  const { source, feedIDs, from, restart, filled, missing } = readFields(text);
   if (typeof source !== 'string' || source === '' || source.length > sourceLengthMax)
     throw malformedArgument('source', source, `a text of 1 to ${sourceLengthMax} characters`);
   if (!Array.isArray(feedIDs) || feedIDs.length === 0 || feedIDs.length > mirrorStreamsMax)
     throw malformedArgument('feedIDs', typeof feedIDs, `a list of 1 to ${mirrorStreamsMax} feed IDs`);
   if (restart !== undefined && typeof restart !== 'boolean')
     throw malformedArgument('restart', restart, 'true or false');
-  if (filled !== undefined && (typeof filled !== 'object' || filled === null || Array.isArray(filled)))
-    throw malformedArgument('filled', filled, 'an object of feed ID → second');
   return {
     source,
     feedIds: [...new Set(feedIDs.map((raw) => parseFeedId(raw, 'feedIDs')))],
     from: from === undefined ? undefined : readSecond(from, 'from'),
     restart,
-    filled: new Map(
-      Object.entries(filled ?? {}).map(([id, until]) => [parseFeedId(id, 'filled'), readSecond(until, 'filled')]),
-    ),
+    filled: readSeconds(filled, 'filled'),
+    missing: readSeconds(missing, 'missing'),
   };
 };
 
 /** A request as it is sent. */
-export const renderMirrorRequest = ({ source, feedIds, from, restart, filled }: MirrorRequest): string =>
-  JSON.stringify({ source, feedIDs: feedIds, from, restart, filled: filled && Object.fromEntries(filled) });
+export const renderMirrorRequest = (request: MirrorRequest): string => {
+  const { source, feedIds, from, restart, filled, missing } = request;
+  const toObject = (seconds: MirrorRequest['filled']) => seconds && Object.fromEntries(seconds);
+  return JSON.stringify({
+    source,
+    feedIDs: feedIds,
+    from,
+    restart,
+    filled: toObject(filled),
+    missing: toObject(missing),
+  });
+};
 
 /** The answer as it is sent. */
 export const renderMirrorPlaces = (places: readonly MirrorPlace[]): string =>

@@ -13,7 +13,12 @@ import {
   registerSigners,
   testStream,
 } from '../../../../../tests/support/running-ingest.ts';
-import { createSignedReports, type SignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import {
+  createSignedReports,
+  millisecondStream,
+  type SignedReports,
+  secondStream,
+} from '../../../../../tests/support/signed-reports.ts';
 import { resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { IngestHandlerParts } from '../../../ingest/sources/listener.ts';
@@ -71,9 +76,13 @@ afterAll(async () => {
 });
 
 /** A stream of its own for a test, registered in these stores. */
-const addStream = async (stores: readonly Store[], changes: Partial<Stream> = {}): Promise<FeedId> => {
+const addStream = async (
+  stores: readonly Store[],
+  changes: Partial<Stream> = {},
+  createId: (n: number) => FeedId = secondStream,
+): Promise<FeedId> => {
   streams += 1;
-  const stream = testStream(secondStream(streams), changes);
+  const stream = testStream(createId(streams), changes);
   for (const { admin } of stores) await admin.update('stream', [stream.feedId], () => [stream], act);
   return stream.feedId;
 };
@@ -193,8 +202,9 @@ test('mirror: without adopt, streams of an unknown signer set wait while others 
   await copied(a, 3);
 });
 
+const ended = { status: 'decommissioned', decommissionedAt: formatDate(Date.now()) } as const;
+
 test('mirror: with adopt, a decommissioned stream is copied to its last report, and then ended at the target', async () => {
-  const ended = { status: 'decommissioned', decommissionedAt: formatDate(Date.now()) } as const;
   const [a, b] = [await addStream([source.store]), await addStream([source.store], ended)];
   for (const feedId of [a, b]) await append(first, feedId, start, 3);
   await startMirror([a, b], { adopt: true });
@@ -203,6 +213,31 @@ test('mirror: with adopt, a decommissioned stream is copied to its last report, 
   await expect.poll(statusOf).toBe('decommissioned');
   await append(first, a, start + 3, 3);
   await copied(a, 6);
+});
+
+test('mirror: with adopt, a decommissioned stream of milliseconds is ended once the last report of its last second is copied', async () => {
+  const b = await addStream([source.store], ended, millisecondStream);
+  const lastMs = (start + 2) * 1_000 + 750;
+  await source.append([start * 1_000, lastMs - 500, lastMs].map((at) => first.report(b, at, at)));
+  // The target has its last second already, without its last report.
+  await running.store.admin.update('stream', [b], () => [testStream(b)], act);
+  await running.store.reports.append([start * 1_000, lastMs - 500].map((at) => first.report(b, at, at)));
+  const statusOf = async () => (await running.store.admin.get('stream', b))?.status;
+  const send: MirrorTarget['send'] = async function* (lines) {
+    for await (const _ of lines) yield []; // acknowledges none
+  };
+  let resumes = 0;
+  const resume: MirrorTarget['resume'] = (request, signal) => {
+    resumes += 1;
+    return target.resume(request, signal);
+  };
+  await startMirror([b], { adopt: true }, { target: { ...target, resume, send } });
+  await expect.poll(() => resumes).toBeGreaterThan(2); // the second one was the first look at what has ended
+  expect(await statusOf()).toBe('live');
+  for (const close of mirrors.splice(0)) await close();
+  await startMirror([b], { adopt: true });
+  await copied(b, 3);
+  await expect.poll(statusOf, { timeout: 10_000 }).toBe('decommissioned');
 });
 
 test('mirror: a stream that may not be read is skipped, and the others continue', async () => {
@@ -245,7 +280,7 @@ test('mirror: a target that acknowledges nothing is given up, and what was sent 
   const run = runSession([{ feedId: a, start, until: null }], {
     client,
     target: { ...target, send: (lines, signal) => sendLines(address, lines, signal) },
-    live: { isRefused: false },
+    live: { isRefused: false, ended: undefined },
     nowMs: Date.now,
     warn: ignore,
     findings: {

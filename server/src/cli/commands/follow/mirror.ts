@@ -1,7 +1,7 @@
 // A mirror that runs until it is stopped, session after session, across restarts of either side. It knows why a stream is not being copied, and
 // asks the target after every interruption where each stream resumes (D102, D103).
 import { type Client, SealpostError } from '@sealpost/client';
-import type { FeedId, Stream } from '@sealpost/protocol';
+import { type FeedId, type ReportJson, type Stream, timeResolutionOf } from '@sealpost/protocol';
 import type { MirrorPlace } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { backoffMs } from '../../../runtime/backoff.ts';
@@ -11,8 +11,9 @@ import { formatNumberOf, formatSecond } from '../../formats.ts';
 import { describeRemote } from '../../remote-client.ts';
 import { TransientError } from '../ingest/remote.ts';
 import type { MirrorCatalog } from './catalog.ts';
-import type { StreamSpan } from './pages.ts';
+import { type StreamSpan, startAfter } from './pages.ts';
 import { runSession, type SessionFindings, sleepUntil } from './session.ts';
+import type { LiveDelivery } from './source.ts';
 import type { MirrorTarget } from './target.ts';
 
 export type MirrorParts = {
@@ -33,8 +34,12 @@ export type MirrorParts = {
 
 /** The state of one stream that the target does not know. */
 type Copy = {
-  /** Reports from this second on may not be stored, although the target has later ones. */
-  rewind: number | undefined;
+  /** Reports of these seconds, both included, may not be stored, although the target has later ones. */
+  rewind: { readonly from: number; readonly to: number } | undefined;
+  /** First second of rejected reports, until the target knows that they are missing. */
+  missing: number | undefined;
+  /** The bytes of the report that was acknowledged last; only of a stream that counts milliseconds. */
+  newest: string | undefined;
   /** Not tried before; a clock that never goes back. */
   retryAtMs: number;
   /** How often in a row it was held up. */
@@ -43,7 +48,9 @@ type Copy = {
 
 type Run = MirrorParts & {
   readonly copies: Map<FeedId, Copy>;
-  readonly live: { isRefused: boolean };
+  readonly live: LiveDelivery;
+  /** Streams that the source rejected when they were last read. */
+  readonly refused: Set<FeedId>;
   readonly told: Set<string>;
   feedIds: readonly FeedId[];
   /** Streams that have ended at the source and not yet at the target. */
@@ -66,7 +73,8 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
   const run: Run = {
     ...parts,
     copies: new Map(),
-    live: { isRefused: false },
+    live: { isRefused: false, ended: undefined },
+    refused: new Set(),
     told: new Set(),
     feedIds: [],
     ending: [],
@@ -79,7 +87,8 @@ export async function* runMirror(parts: MirrorParts): AsyncGenerator<readonly Li
   for (let failures = 0; !signal.aborted; ) {
     try {
       for await (const results of copyOnce(run)) {
-        [failures, lastProblem] = [0, undefined];
+        // A session may begin with reports that the target has: only a new one is progress.
+        if (results.some(({ result }) => result === 'stored')) [failures, lastProblem] = [0, undefined];
         yield results.map((result) => ({ ...result, line: ++line }));
       }
     } catch (error) {
@@ -107,7 +116,7 @@ const describeTransient = (error: unknown, url: URL): Problem | undefined => {
 async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
   const { target, signal, url } = run;
   if (performance.now() >= run.refreshAtMs) await refresh(run);
-  const places = await resume(run);
+  const places = await resumeAfterSession(run);
   const spans = selectSpans(run, places);
   if (!run.isStarted) start(run, places, spans);
   if (spans.length === 0) {
@@ -117,34 +126,50 @@ async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
   const stop = new AbortController();
   const onAbort = () => stop.abort();
   signal.addEventListener('abort', onAbort);
-  const refused = new Set<FeedId>();
-  const findings = createFindings(run, stop, refused, spans);
+  for (const { feedId } of spans) run.refused.delete(feedId);
+  const findings = createFindings(run, stop, places);
   const stopSupervision = supervise(run, spans, stop);
   const startedMs = performance.now();
+  const { client, nowMs, live } = run;
+  const endedBefore = live.ended;
   try {
     if (signal.aborted) return;
-    const { client, nowMs, live } = run;
     const warn = (text: string) => run.tell(`warning: ${url.host}: ${text}`);
     const isWhole = yield* runSession(spans, { client, target, live, nowMs, warn, findings, stop });
-    const read = isWhole ? spans.filter(({ feedId }) => !refused.has(feedId)) : [];
+    const read = isWhole ? spans.filter(({ feedId }) => !run.refused.has(feedId)) : [];
     run.filled = new Map(read.flatMap(({ feedId, until }) => (until === null ? [] : [[feedId, until]])));
   } finally {
     signal.removeEventListener('abort', onAbort);
     stopSupervision();
   }
+  if (live.ended !== undefined && live.ended !== endedBefore)
+    throw new TransientError(`${url.host}: Live delivery ended (${live.ended.message})`);
   if (performance.now() - startedMs < backOffMinMs) await sleepUntil(backOffMinMs, signal); // one that ends at once must not spin
 }
 
-const resume = async (run: Run): Promise<readonly MirrorPlace[]> => {
+const resume = async (run: Run, missing?: ReadonlyMap<FeedId, number>): Promise<readonly MirrorPlace[]> => {
   const { target, url, feedIds, from, signal, filled } = run;
   const restart = run.restart && !run.isStarted;
-  const places = await target.resume({ source: url.host, feedIds, from, restart, filled }, signal);
+  const places = await target.resume({ source: url.host, feedIds, from, restart, filled, missing }, signal);
   run.filled = new Map();
   return places;
 };
 
+/** Also tells the target which reports are missing. Not during a session: it may still store later ones, which the target must know of. */
+const resumeAfterSession = async (run: Run): Promise<readonly MirrorPlace[]> => {
+  const missing = new Map<FeedId, number>();
+  for (const feedId of run.feedIds) {
+    const second = run.copies.get(feedId)?.missing;
+    if (second !== undefined) missing.set(feedId, second);
+  }
+  const places = await resume(run, missing);
+  for (const feedId of missing.keys()) copyOf(run, feedId).missing = undefined;
+  return places;
+};
+
 const copyOf = ({ copies }: Run, feedId: FeedId): Copy => {
-  const copy = copies.get(feedId) ?? { rewind: undefined, retryAtMs: 0, holds: 0 };
+  const created = { rewind: undefined, missing: undefined, newest: undefined, retryAtMs: 0, holds: 0 };
+  const copy: Copy = copies.get(feedId) ?? created;
   copies.set(feedId, copy);
   return copy;
 };
@@ -154,7 +179,7 @@ const selectSpans = (run: Run, places: readonly MirrorPlace[]): readonly StreamS
   places.flatMap(({ feedId, start, until }): readonly StreamSpan[] => {
     const { rewind, retryAtMs } = copyOf(run, feedId);
     if (start === null || performance.now() < retryAtMs) return [];
-    return [{ feedId, start: Math.min(start, rewind ?? start), until }];
+    return [{ feedId, start: Math.min(start, rewind?.from ?? start), until }];
   });
 
 const start = (run: Run, places: readonly MirrorPlace[], spans: readonly StreamSpan[]): void => {
@@ -234,27 +259,41 @@ const endStreams = async (run: Run, places: readonly MirrorPlace[]): Promise<voi
   for (const stream of run.ending) {
     const place = places.find(({ feedId }) => feedId === stream.feedId);
     if (place?.start == null || place.until !== null) continue;
-    const newest = await newestAt(client, stream.feedId, signal);
-    if (newest < place.start) done.push(stream);
+    const report = await readNewest(client, stream.feedId, signal);
+    if (isCopied(copyOf(run, stream.feedId), place.start, report)) done.push(stream);
   }
   if (done.length > 0) await target.administer((admin) => catalog.end(admin, done));
 };
 
-const newestAt = async (client: Client, feedId: FeedId, signal: AbortSignal): Promise<number> => {
+/** True if the target has the newest report of the source, and all before it. */
+const isCopied = ({ rewind, newest }: Copy, start: number, report: ReportJson | undefined): boolean => {
+  const next = Math.min(start, rewind?.from ?? start);
+  if (report === undefined || report.observationsTimestamp < next) return true;
+  // A stream that counts milliseconds resumes in the second of its newest report, which may have more.
+  return report.observationsTimestamp === next && report.fullReport === newest;
+};
+
+/** Undefined: the source has none. */
+const readNewest = async (client: Client, feedId: FeedId, signal: AbortSignal): Promise<ReportJson | undefined> => {
   try {
-    return (await client.latest(feedId, { signal })).report.observationsTimestamp;
+    return (await client.latest(feedId, { signal })).report;
   } catch (error) {
-    if (error instanceof SealpostError && error.status === 404) return 0;
+    if (error instanceof SealpostError && error.status === 404) return undefined;
     throw error;
   }
 };
 
-const createFindings = (
-  run: Run,
-  stop: AbortController,
-  refused: Set<FeedId>,
-  spans: readonly StreamSpan[],
-): SessionFindings => {
+/** Reports are acknowledged in order, so those to read again begin after this one. */
+const acknowledge = (copy: Copy, feedId: FeedId, report: ReportJson): void => {
+  const next = startAfter(feedId, [report], 0);
+  const { rewind } = copy;
+  if (rewind !== undefined)
+    copy.rewind = next > rewind.to ? undefined : { from: Math.max(rewind.from, next), to: rewind.to };
+  if (timeResolutionOf(feedId) === 'milliseconds') copy.newest = report.fullReport;
+  copy.holds = 0;
+};
+
+const createFindings = (run: Run, stop: AbortController, places: readonly MirrorPlace[]): SessionFindings => {
   const hold = (feedId: FeedId, holdMs: (copy: Copy) => number): void => {
     const copy = copyOf(run, feedId);
     copy.retryAtMs = performance.now() + holdMs(copy);
@@ -265,16 +304,19 @@ const createFindings = (
     run.told.add(key);
   };
   return {
-    copied: (feedId) => {
+    copied: (feedId, report) => {
       const copy = copyOf(run, feedId);
       if (copy.holds > 0) for (const key of run.told) if (key.startsWith('blocked ')) run.told.delete(key);
-      [copy.rewind, copy.holds] = [undefined, 0];
+      acknowledge(copy, feedId, report);
     },
     unsent: (feedId, second) => {
       const copy = copyOf(run, feedId);
-      copy.rewind = Math.min(second, copy.rewind ?? second);
+      const { from, to } = copy.rewind ?? { from: second, to: second };
+      copy.rewind = { from: Math.min(second, from), to: Math.max(second, to) };
     },
-    blocked: (feedId, code, message) => {
+    blocked: (feedId, second, code, message) => {
+      const copy = copyOf(run, feedId);
+      copy.missing = Math.min(second, copy.missing ?? second);
       hold(feedId, ({ holds }) => backoffMs(holds, holdMinMs, holdMaxMs));
       run.refreshAtMs = 0; // a new signer set or stream at the source, perhaps
       tellOnce(`blocked ${code}`, `${code}: ${message} Affected streams wait; the first is ${feedId}.`);
@@ -285,8 +327,10 @@ const createFindings = (
         `${code}: ${message} First seen on ${feedId}. Not copied; see sealpost quarantine list.`,
       ),
     refused: (feedId, error) => {
-      refused.add(feedId);
-      if (error.code === 'unauthorized' || refused.size === spans.length) throw error;
+      run.refused.add(feedId);
+      // Streams that wait for the target are not in this session, and may be readable.
+      const isNothingLeft = places.every((place) => place.start === null || run.refused.has(place.feedId));
+      if (error.code === 'unauthorized' || isNothingLeft) throw error;
       hold(feedId, () => refusedHoldMs);
       tellOnce(`refused ${feedId}`, `${run.url.host} rejects ${feedId} (${error.message}) Other streams continue.`);
       // Live delivery was rejected as a whole, perhaps because of this stream.

@@ -10,12 +10,12 @@ import type { MirrorTarget } from './target.ts';
 
 /** What a session found out about streams, for the next one. */
 export type SessionFindings = {
-  /** The target acknowledged a report of a stream. */
-  readonly copied: (feedId: FeedId) => void;
+  /** The target acknowledged a report of a stream, and all before it that this session read. */
+  readonly copied: (feedId: FeedId, report: ReportJson) => void;
   /** Reports from this second on were sent, or could have been, and are not stored. */
   readonly unsent: (feedId: FeedId, second: number) => void;
-  /** The target rejects the reports of a stream until something is changed there. */
-  readonly blocked: (feedId: FeedId, code: RejectionCode, message: string) => void;
+  /** The target rejects the reports of a stream, from this second on, until something is changed there. */
+  readonly blocked: (feedId: FeedId, second: number, code: RejectionCode, message: string) => void;
   /** The target rejected one report for good. */
   readonly rejected: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The source rejects requests for a stream. */
@@ -72,11 +72,11 @@ export async function* runSession(
     const [feedId, second] = [parseFeedId(report.feedID), report.observationsTimestamp];
     const { code, message } = result;
     if (code !== null && blocking.includes(code)) {
-      if (!blocked.has(feedId)) findings.blocked(feedId, code, message ?? '');
+      if (!blocked.has(feedId)) findings.blocked(feedId, second, code, message ?? '');
       blocked.add(feedId);
       findings.unsent(feedId, second);
       stop.abort();
-    } else if (!blocked.has(feedId)) findings.copied(feedId);
+    } else if (!blocked.has(feedId)) findings.copied(feedId, report);
     if (code !== null && !blocking.includes(code)) findings.rejected(feedId, code, message ?? '');
   };
   const sleep = (ms: number) => sleepUntil(ms, stop.signal);

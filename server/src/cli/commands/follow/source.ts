@@ -10,13 +10,20 @@ export type SourceBatch = {
   readonly refusal?: { readonly feedId: FeedId; readonly error: SealpostError };
 };
 
+/** What is known about live delivery, kept across sessions. */
+export type LiveDelivery = {
+  /** It was rejected, and is not requested again. */
+  isRefused: boolean;
+  /** The error that it ended with for good, after it had been live. Pages of every stream are read next: they show which one is rejected. */
+  ended: SealpostError | undefined;
+};
+
 export type SourceParts = {
   readonly client: Client;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Kept across sessions: rejected live delivery is not requested again. */
-  readonly live: { isRefused: boolean };
+  readonly live: LiveDelivery;
   readonly warn: (text: string) => void;
 };
 
@@ -47,9 +54,12 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
     return { reports, ...(refusal && { refusal: { feedId, error: refusal } }) };
   };
   const nowSeconds = nowMs() / 1_000;
-  const isBehind = ({ start, until }: StreamSpan) => until !== null || start < nowSeconds - behindMaxSeconds;
+  const isBehind = ({ start, until }: StreamSpan) =>
+    live.ended !== undefined || until !== null || start < nowSeconds - behindMaxSeconds;
   for await (const read of readPages(spans.filter(isBehind), pages)) yield note(read);
-  if (signal.aborted || starts.size === 0 || spans.some(({ until }) => until !== null)) return;
+  if (signal.aborted) return;
+  live.ended = undefined;
+  if (starts.size === 0 || spans.some(({ until }) => until !== null)) return;
   if (!live.isRefused) {
     yield* readLive(starts, parts);
     if (signal.aborted || !live.isRefused) return;
@@ -62,7 +72,7 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
 const describeGap = (feedId: string, from: number, to: number): string =>
   `${feedId}: the server no longer has reports from ${from} to before ${to}; they are not copied.`;
 
-/** Live reports; returns when the server rejects live delivery, and sets `live.isRefused` if it never was live. */
+/** Live reports; returns when the server rejects live delivery, and sets `live.ended` if it was live before, else `live.isRefused`. */
 async function* readLive(starts: Map<FeedId, number>, parts: SourceParts): AsyncGenerator<SourceBatch> {
   const { client, signal, live, warn } = parts;
   let wasLive = false;
@@ -82,7 +92,10 @@ async function* readLive(starts: Map<FeedId, number>, parts: SourceParts): Async
     }
   } catch (error) {
     if (!(error instanceof SealpostError) || error.code === 'unauthorized') throw error;
-    if (wasLive) return;
+    if (wasLive) {
+      live.ended = error;
+      return;
+    }
     live.isRefused = true;
     warn(`Live delivery was rejected (${error.message}) Polling pages instead.`);
   } finally {
@@ -107,6 +120,7 @@ async function* gather(reports: AsyncIterator<ReportJson, undefined>): AsyncGene
       batch.push(more.value);
       next = reports.next();
     }
+    next.catch(() => {}); // it may fail while this batch is being stored; the next round throws it
     yield batch;
   }
 }

@@ -1,0 +1,150 @@
+// A mirror whose target rejects reports and stores later ones of the same stream: a signer set was registered while they were on their way. The
+// target is a real store; the source is a list of reports in pages of two, so that a test decides what is sent when.
+import type { Client } from '@sealpost/client';
+import { type ReportJson, toReportJson } from '@sealpost/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  openRunningIngest,
+  type RunningIngest,
+  registerSigners,
+  testStream,
+} from '../../../../../tests/support/running-ingest.ts';
+import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { resumeMirror } from '../../../ingest/mirror.ts';
+import type { LineResult } from '../../../ingest/report-line.ts';
+import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
+import { TransientError } from '../ingest/remote.ts';
+import { runMirror } from './mirror.ts';
+import type { MirrorTarget } from './target.ts';
+
+const [known, late] = await Promise.all([createSignedReports(), createSignedReports('new oracles')]);
+const feedId = secondStream(1);
+const start = Math.floor(Date.now() / 1_000) - 20_000; // far enough behind for pages
+const count = 6;
+const reports = Array.from({ length: count }, (_, i): ReportJson => {
+  const stored = late.report(feedId, start + i, start + i);
+  return toReportJson(feedId, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
+});
+let running: RunningIngest;
+let stop: AbortController;
+let sessions: number;
+/** The session whose second page never comes. */
+let stuck: number;
+
+beforeEach(async () => {
+  running = await openRunningIngest([testStream(feedId)], known.signerSets, Date.now);
+  stop = new AbortController();
+  [sessions, stuck] = [0, 0];
+});
+afterEach(async () => {
+  stop.abort();
+  await running.close();
+});
+
+const aborted = (signal: AbortSignal): Promise<unknown> =>
+  new Promise((resolve) => {
+    signal.addEventListener('abort', resolve);
+    if (signal.aborted) resolve(undefined);
+  });
+
+async function* pagesFrom(
+  from: number,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly reports: readonly ReportJson[] }> {
+  for (let at = from - start; at < count; at += 2) {
+    if (sessions === stuck && at > from - start) await aborted(signal);
+    yield { reports: reports.slice(at, at + 2) };
+  }
+}
+
+const client = {
+  pages: (_: string, { from, signal }: { from: number; signal: AbortSignal }) => pagesFrom(from, signal),
+  stream: (_: readonly string[], { signal }: { signal: AbortSignal }) => ({
+    next: async () => {
+      await aborted(signal);
+      return { done: true, value: undefined };
+    },
+    close: () => {},
+  }),
+} as unknown as Client; // what a mirror uses of it
+
+/** Stores lines; the first session has three pages in flight, and the signer set is registered before the third. */
+async function* store(lines: AsyncIterable<Uint8Array>): AsyncGenerator<readonly LineResult[]> {
+  sessions += 1;
+  const session = sessions;
+  const submit = (chunks: readonly Uint8Array[]) => ingestNdjson(running.ingest, toAsync(chunks));
+  if (session > 1) {
+    for await (const chunk of lines) {
+      yield* submit([chunk]);
+      if (session === stuck) throw new TransientError('The connection was lost.', '');
+    }
+    return;
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of lines) if (chunks.push(chunk) === 3) break;
+  yield* submit(chunks.slice(0, 2));
+  const reloaded = running.reloaded();
+  await registerSigners(running.store, late.signerSets);
+  await reloaded;
+  yield* submit(chunks.slice(2));
+}
+
+async function* toAsync(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+/** A target of an earlier release ignores which reports are missing. */
+const startMirror = (isEarlierRelease: boolean) => {
+  const target: MirrorTarget = {
+    resume: ({ missing, ...request }) =>
+      resumeMirror(
+        { store: running.store, nowMs: Date.now(), retentionDays: 30, actor: 'test' },
+        isEarlierRelease ? request : { ...request, missing },
+      ),
+    send: store,
+    administer: (change) => change(running.store.admin),
+    close: async () => {},
+  };
+  const catalog = { feeds: async () => [feedId], registers: false, register: async () => [], end: async () => {} };
+  const url = new URL('http://source.test');
+  const { signal } = stop;
+  const parts = { url, client, target, catalog, from: start, restart: false, nowMs: Date.now, signal, tell: () => {} };
+  return (async () => {
+    for await (const _ of runMirror(parts));
+  })();
+};
+
+const stored = async (): Promise<readonly number[]> =>
+  (await running.store.reports.page(feedId, 0, 100)).reports.map(
+    ({ observationsMs }) => observationsMs / 1_000 - start,
+  );
+
+const all = [0, 1, 2, 3, 4, 5];
+
+test.each([false, true])(
+  'mirror: rejected reports before stored ones are copied, also when the session that reads them ends early (earlier release: %j)',
+  async (isEarlierRelease) => {
+    stuck = 2;
+    const finished = startMirror(isEarlierRelease);
+    await expect.poll(() => sessions).toBeGreaterThan(2);
+    await expect.poll(stored, { timeout: 5_000 }).toEqual(all);
+    stop.abort();
+    await finished;
+  },
+);
+
+test('mirror: rejected reports before stored ones are copied by a mirror that was restarted', async () => {
+  const finished = startMirror(false);
+  await expect.poll(stored).toEqual([4, 5]);
+  const open = async () => (await running.store.admin.list('mirror')).flatMap((record) => record.open);
+  await expect.poll(open, { timeout: 5_000 }).toEqual([{ from: start, until: start + count, reread: true }]);
+  expect(sessions).toBe(1);
+  stop.abort();
+  await finished;
+  stop = new AbortController();
+  const again = startMirror(false);
+  await expect.poll(stored).toEqual(all);
+  await expect.poll(open).toEqual([]);
+  stop.abort();
+  await again;
+});
