@@ -10,6 +10,8 @@ export type PartResult = {
   readonly control: Tally;
   readonly seconds: number;
   readonly commit: string;
+  /** What the row said then: parts of what was another test do not count. */
+  readonly test: string;
 };
 
 export type Journal = {

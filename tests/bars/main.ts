@@ -48,7 +48,7 @@ const runOne = async ([key, bar]: Chosen, count: number | undefined, isResumed: 
   const full = bar.count?.full ?? 1;
   const journal = openJournal(join(root, '.bars', `${key}.ndjson`));
   if (!isResumed) journal.clear();
-  else if (journal.parts().length === 0) for (const part of partOf(readResults()[key], full)) journal.add(part);
+  else if (journal.parts().length === 0) for (const part of partOf(readResults()[key])) journal.add(part);
   say(`${key}: ${bar.test}`);
   const save = (found: BarResult): void => {
     if (count === undefined) savePart(key, found, full);

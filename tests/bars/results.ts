@@ -17,6 +17,8 @@ export type BarResult = {
   readonly machine: string;
   /** The commits that its parts ran on. */
   readonly commits: readonly string[];
+  /** Of a run that is not whole: what the row said. */
+  readonly test?: string;
 };
 
 export type Results = Readonly<Record<string, BarResult>>;
@@ -36,11 +38,11 @@ export const savePart = (key: string, result: BarResult, full: number, file = re
   if (before === undefined || before.count < full || result.count >= full) saveResult(key, result, file);
 };
 
-/** What a run that is not whole has found so far, as a part to go on from; none where it is whole. */
-export const partOf = (saved: BarResult | undefined, full: number): readonly PartResult[] => {
-  if (saved === undefined || saved.count >= full) return [];
-  const { count, found, control, seconds, commits } = saved;
-  return [{ seed: 0, units: count, found, control, seconds, commit: commits.join(', ') }];
+/** What a run that is not whole has found so far, as a part to go on from; none where it is whole, or was of another test. */
+export const partOf = (saved: BarResult | undefined): readonly PartResult[] => {
+  if (saved?.test === undefined) return [];
+  const { count, found, control, seconds, commits, test } = saved;
+  return [{ seed: 0, units: count, found, control, seconds, commit: commits.join(', '), test }];
 };
 
 const isOutside = (value: number | undefined, { min, max }: Bound): boolean =>
@@ -79,6 +81,7 @@ export const judge = (
     failures: [...missed, ...(isControlBlind ? [`void: ${bar.control} was not found`] : [])],
     seconds: parts.reduce((sum, { seconds }) => sum + seconds, 0),
     commits: [...new Set(parts.flatMap(({ commit }) => commit.split(', ')))],
+    ...(!isWhole && { test: bar.test }),
     ...about,
   };
 };

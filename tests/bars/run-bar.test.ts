@@ -78,8 +78,22 @@ test('bar: a run that was stopped goes on after its last whole part, also if its
   expect(sizes).toEqual([2]);
 });
 
+test('bar: parts of what was another test under the same name do not count', async () => {
+  const sizes: number[] = [];
+  const run = async ({ units, first }: PartRun) => {
+    sizes.push(first + units);
+    if (sizes.length === 2) throw new Error('stopped');
+    return outcome;
+  };
+  const changed = { ...bar, test: 'lives that end, and begin again' };
+  await expect(runBar(runOf(run))).rejects.toThrow('stopped');
+  const result = await runBar({ ...runOf(run), bar: changed });
+  expect(sizes).toEqual([4, 8, 4, 8, 10]);
+  expect(result.found).toMatchObject({ acknowledged: 15 });
+});
+
 test('bar: what exceeds its bound, is not tallied, or has a control that finds nothing is a failure', () => {
-  const part = { seed: 1, units: 10, seconds: 1, commit: 'abc' };
+  const part = { seed: 1, units: 10, seconds: 1, commit: 'abc', test: bar.test };
   const about = { date: '2026-01-01', machine: 'x64' };
   const failuresOf = (found: Record<string, number>, control: Record<string, number>) =>
     judge(bar, [{ ...part, found, control }], about).failures;
@@ -116,10 +130,10 @@ test('bar: what each part found is saved, a whole result stays until the next, a
   await expect(runBar({ ...options, run: stopping })).rejects.toThrow('stopped');
   expect(counts).toEqual([undefined, 4, 8]);
   const journal = openJournal(join(folder, 'elsewhere.ndjson'));
-  for (const part of partOf(readResults(file).sample, 10)) journal.add(part);
+  for (const part of partOf(readResults(file).sample)) journal.add(part);
   await runBar({ ...options, journal, commit: 'def' });
   expect(readResults(file).sample).toMatchObject({ count: 10, found: { acknowledged: 15 }, commits: ['abc', 'def'] });
-  expect(partOf(readResults(file).sample, 10)).toEqual([]);
+  expect(partOf(readResults(file).sample)).toEqual([]);
   await runBar({ ...options, journal: openJournal(join(folder, 'again.ndjson')), count: 4, commit: 'ghi' });
   expect(readResults(file).sample?.commits).toEqual(['abc', 'def']);
 });
@@ -127,10 +141,14 @@ test('bar: what each part found is saved, a whole result stays until the next, a
 test('bar: of a run that is not whole, only what cannot be mended is a failure', () => {
   const bounds = { lost: { max: 0 }, cuts: { min: 500 }, '% found, at least': { min: 90 } };
   const failuresOf = (units: number, found: Record<string, number>) =>
-    judge({ ...bar, bounds }, [{ seed: 1, units, seconds: 1, commit: 'abc', found, control: { lost: 1 } }], {
-      date: '2026-01-01',
-      machine: 'x64',
-    }).failures;
+    judge(
+      { ...bar, bounds },
+      [{ seed: 1, units, seconds: 1, commit: 'abc', test: bar.test, found, control: { lost: 1 } }],
+      {
+        date: '2026-01-01',
+        machine: 'x64',
+      },
+    ).failures;
   expect(failuresOf(4, { lost: 0, cuts: 200, '% found, at least': 91 })).toEqual([]);
   expect(failuresOf(4, { lost: 1, cuts: 200, '% found, at least': 89 })).toHaveLength(2);
   expect(failuresOf(10, { lost: 0, cuts: 200, '% found, at least': 91 })).toEqual(['cuts: 200, not at least 500']);

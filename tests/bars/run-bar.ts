@@ -27,16 +27,17 @@ const unitsOf = (parts: readonly PartResult[]): number => parts.reduce((sum, { u
 /** Parts that the journal has are not run again. Rejects where a part fails; its files are kept, and the parts before it too. */
 export const runBar = async (options: BarRun): Promise<BarResult> => {
   const { key, bar, count, journal, say, random = Math.random, run = runPart } = options;
-  for (let done = unitsOf(journal.parts()); done < count; done = unitsOf(journal.parts())) {
+  const parts = (): readonly PartResult[] => journal.parts().filter(({ test }) => test === bar.test);
+  for (let done = unitsOf(parts()); done < count; done = unitsOf(parts())) {
     const units = Math.min(bar.count?.part ?? count, count - done);
     const seed = Math.floor(random() * 2 ** 32);
     const folder = join(tmpdir(), `sealpost-bar-${key}-${seed}`);
     const outcome = await run({ key, bar, units, first: done, seed, folder, say });
-    journal.add({ seed, units, commit: options.commit, ...outcome });
-    options.save?.(judge(bar, journal.parts(), whenAndWhere()));
-    sayProgress(key, bar, count, journal.parts(), say);
+    journal.add({ seed, units, commit: options.commit, test: bar.test, ...outcome });
+    options.save?.(judge(bar, parts(), whenAndWhere()));
+    sayProgress(key, bar, count, parts(), say);
   }
-  return judge(bar, journal.parts(), whenAndWhere());
+  return judge(bar, parts(), whenAndWhere());
 };
 
 const whenAndWhere = () => ({
