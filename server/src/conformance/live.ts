@@ -54,7 +54,6 @@ export const openWatch = ({ wsUrl, requester, timeoutMs }: WatchParts, request: 
     headers: { ...requester.headersOf(request) },
     perMessageDeflate: false,
     maxPayload: frameBytesMax,
-    handshakeTimeout: timeoutMs,
     followRedirects: false,
   });
   const frames: Frame[] = [];
@@ -72,6 +71,13 @@ export const openWatch = ({ wsUrl, requester, timeoutMs }: WatchParts, request: 
     state.closed ??= { code, reason: String(reason) };
   });
   const opened: Watch['opened'] = new Promise((resolve) => {
+    // In all: the time limit of the library begins again with every byte.
+    const limit = setTimeout(() => {
+      resolve({ ok: false, problem: `no handshake within ${timeoutMs / 1_000} s` });
+      socket.terminate();
+    }, timeoutMs);
+    for (const event of ['open', 'error', 'close', 'unexpected-response'])
+      socket.once(event, () => clearTimeout(limit));
     socket.once('open', () => {
       state.openedMs = performance.now();
       resolve({ ok: true });
