@@ -4,7 +4,7 @@ import type { ReceivedAnswer } from './exchange.ts';
 import { SkipError } from './verdict.ts';
 
 export type Pace = {
-  /** Resolves when the next request to this path may be sent. Rejects with a `SkipError` if that takes too long. */
+  /** Resolves when the next request to this path may be sent. Rejects with a `SkipError` if that takes too long, or longer than the run. */
   readonly turn: (path: string, signal: AbortSignal) => Promise<void>;
   /** Reads the rate-limit headers of an answer. */
   readonly note: (path: string, answer: Pick<ReceivedAnswer, 'status' | 'headers'>) => void;
@@ -16,13 +16,14 @@ export type Pace = {
   readonly rate: () => number;
 };
 
-/** Longest wait for one request: a run must end. */
+/** Longest wait for one request, whatever the server's headers say: a run must end. */
 const holdMaxMs = 5_000;
 
 /** The key of a hold of all requests. */
 const everyPath = '*';
 
-export const createPace = (requestsPerSecond: number): Pace => {
+/** `endMs`, by `performance.now`, is the end of the run: no request is sent after it. */
+export const createPace = (requestsPerSecond: number, endMs = Number.POSITIVE_INFINITY): Pace => {
   let leastMs = 1_000 / requestsPerSecond;
   let spreadMs = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -44,9 +45,13 @@ export const createPace = (requestsPerSecond: number): Pace => {
       for (;;) {
         const reason = refusal(path);
         if (reason !== undefined) throw new SkipError(reason);
-        const waitMs = Math.max(slotMs, heldMs(path)) - performance.now();
-        if (waitMs <= 0) return;
-        await sleep(waitMs, undefined, { signal });
+        const [nowMs, dueMs] = [performance.now(), Math.max(slotMs, heldMs(path))];
+        if (Math.max(dueMs, nowMs) > endMs) {
+          hasRefused = true;
+          throw new SkipError('The time limit of the run ends before the next request may be sent.');
+        }
+        if (dueMs <= nowMs) return;
+        await sleep(dueMs - nowMs, undefined, { signal });
       }
     },
     note: (path, { status, headers }) => {
@@ -55,7 +60,7 @@ export const createPace = (requestsPerSecond: number): Pace => {
       );
       const reset = resetAt === undefined ? undefined : untilReset(resetAt);
       // Another program may use the account too: half of the limit is ours.
-      if (limit !== undefined && limit > 0) leastMs = Math.max(leastMs, 2_000 / limit);
+      if (limit !== undefined && limit > 0) leastMs = Math.max(leastMs, Math.min(2_000 / limit, holdMaxMs));
       // The limit may be one per minute or hour: what remains is spread over the time until it is reset.
       if (remaining !== undefined && reset !== undefined)
         spreadMs = Math.min((reset * 1_000) / Math.max(1, remaining / 2), holdMaxMs);

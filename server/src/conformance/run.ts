@@ -69,7 +69,7 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
   const endMs = performance.now() + timeLimitMs;
   const stopped = (): string | undefined =>
     performance.now() > endMs ? `The time limit of ${timeLimitMs / 1_000} s was reached.` : undefined;
-  const pace = createPace(options.requestsPerSecond);
+  const pace = createPace(options.requestsPerSecond, endMs);
   const requester = createRequester({ ...options, signal, pace, stopped });
   const probe = createProbe({ ...options, signal, requester, pace });
   const results: CheckOutcome[] = [];

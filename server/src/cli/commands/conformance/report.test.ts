@@ -184,6 +184,35 @@ test('conformance: what remains of a rate limit is spread over the time until it
   expect(pace.refusal('/other')).toContain('The rate limit allows');
 });
 
+test('conformance: a server that allows almost nothing per second slows the run down by a bounded time', () => {
+  const pace = createPace(1_000);
+  for (const limit of ['0.001', '1e-300']) pace.note('/', { status: 200, headers: { 'ratelimit-limit': limit } });
+  expect(pace.rate()).toBeCloseTo(1 / 5);
+});
+
+test('conformance: a request whose turn comes after the end of the run is skipped at once', async () => {
+  const { signal } = new AbortController();
+  const pace = createPace(1_000, performance.now() + 4_000);
+  pace.note('/', { status: 200, headers: { 'ratelimit-limit': '0.001' } });
+  await pace.turn('/', signal);
+  const late = 'The time limit of the run ends before the next request may be sent.';
+  await expect(pace.turn('/', signal)).rejects.toMatchObject({ name: 'SkipError', message: late });
+  expect(pace.hasRefused()).toBe(true);
+  await expect(createPace(1_000, performance.now() - 1).turn('/', signal)).rejects.toThrow(late);
+});
+
+test('conformance: a server whose rate limit is almost zero cannot make the run longer than its time limit', async () => {
+  const { code, stdout } = await against(
+    (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'RateLimit-Limit': 0.001 }).end('{"feeds":[]}');
+    },
+    (url) => runCommand(['conformance', url, ...fast, '--time-limit', '3', '--json', '--only', 'discovery'], { env }),
+  );
+  const { checks, complete } = JSON.parse(stdout);
+  expect([code, complete]).toEqual([3, false]);
+  expect(new Set(checks.map(({ result }: { result: string }) => result))).toEqual(new Set(['skipped']));
+});
+
 const bounds = ['--requests-per-second', '1000', '--timeout', '1', '--live-seconds', '1', '--time-limit', '30'];
 
 const check = async (url: string, ...args: readonly string[]) => {

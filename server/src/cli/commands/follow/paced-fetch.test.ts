@@ -67,3 +67,14 @@ test('paced fetch: if a server sends a time instead of seconds, it retries after
     expect(sentMs.length).toBe(2);
   }
 });
+
+test('paced fetch: a server that spreads its limit over years is asked again after a minute', async () => {
+  const { sentMs, get, passMs } = createPaced(() =>
+    withHeaders({ 'RateLimit-Remaining': '1', 'RateLimit-Reset': '179477512' }),
+  );
+  for (let i = 0; i < 2; i += 1) await get();
+  expect((await get()).headers.get('Retry-After')).toBe('60');
+  passMs(60_000);
+  await get();
+  expect(sentMs.length).toBe(3);
+});

@@ -6,6 +6,8 @@ const defaultPerSecond = 9;
 const perSecondMax = 100;
 /** A longer wait is the caller's: it is answered with 429 here, and nothing is sent. */
 const waitMaxMs = 3_000;
+/** A server that names more counts in other units: it is asked again. */
+const pauseMaxMs = 60_000;
 
 type Pace = { nextMs: number; perSecond: number };
 
@@ -26,7 +28,7 @@ export const createPacedFetch = (
     const pace = paceOf(url.pathname);
     const waitMs = Math.max(0, pace.nextMs - nowMs());
     if (waitMs > waitMaxMs) return tooEarly(waitMs);
-    pace.nextMs = Math.max(pace.nextMs, nowMs()) + 1_000 / pace.perSecond;
+    pace.nextMs = Math.max(pace.nextMs, nowMs()) + Math.min(pauseMaxMs, 1_000 / pace.perSecond);
     if (waitMs > 0) await sleep(waitMs);
     const response = await send(input, init);
     learn(pace, response, nowMs());
@@ -44,9 +46,6 @@ const numberOf = (headers: Headers, name: string): number | undefined => {
   const raw = headers.get(name)?.trim() ?? '';
   return /^[0-9]{1,9}$/.test(raw) ? Number(raw) : undefined;
 };
-
-/** A server that names more counts in other units: it is asked again. */
-const pauseMaxMs = 60_000;
 
 /** What is left of a window is spread over the rest of it; nothing left, or a 429, is waited for. */
 const learn = (pace: Pace, { status, headers }: Response, nowMs: number): void => {
