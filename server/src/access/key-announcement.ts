@@ -1,4 +1,5 @@
 // Announces which keys a running node has, so that `secret rewrap` does not use a key that some node lacks (D150).
+import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { within } from '../runtime/deadline.ts';
 import type { KeyHolders } from '../store/nodes.ts';
@@ -13,7 +14,8 @@ export const announceKeys = (
   box: SecretBox,
   onTrouble: (error: unknown) => void,
 ): (() => Promise<void>) => {
-  const node = `${hostname()}, process ${process.pid}`;
+  // Containers may have the same host name, and each a process 1: the ID keeps their announcements apart.
+  const node = `${hostname()}, process ${process.pid}, ID ${randomBytes(6).toString('hex')}`;
   let isTroubled = false;
   let underWay: Promise<void> | undefined;
   const announce = async (): Promise<void> => {

@@ -9,7 +9,7 @@ export type NodeExchange = {
   readonly exchange: (told: Uint8Array | undefined) => Promise<readonly Uint8Array[]>;
 };
 
-/** A running node and the ids of the keys that it can open secrets with. */
+/** A running node, by a name that no other node has, and the ids of the keys that it can open secrets with. */
 export type KeyHolder = { readonly node: string; readonly keyIds: readonly string[] };
 
 /** A node that has not said so for this long is not running. */
@@ -19,6 +19,6 @@ export const keyHolderFreshMs = 5_000;
 export type KeyHolders = {
   readonly announce: (holder: KeyHolder) => Promise<void>;
   readonly withdraw: (node: string) => Promise<void>;
-  /** Those that said so within the last seconds. */
+  /** Those that said so within the last seconds, each of them once. */
   readonly list: () => Promise<readonly KeyHolder[]>;
 };

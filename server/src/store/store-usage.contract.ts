@@ -132,6 +132,27 @@ export const testNodes = (contract: Contract, store: () => Store, engine: () => 
       await other.close();
     }
   });
+  contract('several nodes on a store are listed each, whichever announced last, until each withdraws', async () => {
+    const other = await engine().open('read');
+    const listed = async () => (await other.keyHolders.list()).map(({ node, keyIds }) => [node, ...keyIds]);
+    try {
+      await store().keyHolders.announce({ node: 'host, process 1, ID a', keyIds: ['old'] });
+      await other.keyHolders.announce({ node: 'host, process 1, ID b', keyIds: ['old', 'new'] });
+      const both = [
+        ['host, process 1, ID a', 'old'],
+        ['host, process 1, ID b', 'old', 'new'],
+      ];
+      expect(await listed()).toEqual(both);
+      await store().keyHolders.announce({ node: 'host, process 1, ID a', keyIds: ['old'] });
+      expect(await listed()).toEqual(both);
+      await store().keyHolders.withdraw('host, process 1, ID a');
+      expect(await listed()).toEqual(both.slice(1));
+      await other.keyHolders.withdraw('host, process 1, ID b');
+      expect(await listed()).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
   contract(
     'nodes hear what others tell, each thing once and in order; a store of one node has nobody to tell',
     async () => {
