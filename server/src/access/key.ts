@@ -1,23 +1,10 @@
 // Reads the key-encryption key from a setting or a file that only its owner may read; secrets.ts seals with it. A file may hold several keys: the
 // first seals and all open, so you can give the next key to running servers before it is used.
 import { randomBytes } from 'node:crypto';
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { accessSync, closeSync, constants, fsyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describeFileFailure } from '../runtime/file-failure.ts';
+import { FileBusyError, followLinks, openNew, replaceFile, writeOwned } from '../runtime/file-replacement.ts';
 import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
@@ -97,18 +84,22 @@ export const createKeyFile = (path: string, replaced?: string): boolean => {
   return writeNew(path, `${randomBytes(32).toString('hex')}\n`, replaced);
 };
 
-/** Adds the first key of another file to a key file, as one that opens. Keeps owner and mode. False when the file cannot be changed so. */
-export const addOpeningKey = (path: string, other: string): boolean => {
+/**
+ * Adds the first key of another file to a key file, as one that opens. Keeps owner and mode, and a link stays a link. False when the file cannot be
+ * changed so. Throws `FileBusyError` if another process still changes it after `waitMaxMs`: each would remove the key that the other adds.
+ */
+export const addOpeningKey = async (path: string, other: string, waitMaxMs?: number): Promise<boolean> => {
   const [added] = readKeyFile(other).map((key) => key.toString('hex'));
-  const keys = readKeyFile(path).map((key) => key.toString('hex'));
-  const partial = `${path}.partial-${process.pid}`;
+  const addKey = (): string => {
+    const keys = readKeyFile(path).map((key) => key.toString('hex'));
+    return `${[...new Set([...keys, added])].join('\n')}\n`;
+  };
   try {
-    if (!writeNew(partial, `${[...new Set([...keys, added])].join('\n')}\n`, path)) return false;
-    renameSync(partial, path);
-    syncFolder(path);
+    await replaceFile(path, addKey, waitMaxMs);
+    syncFolder(followLinks(path));
     return true;
-  } catch {
-    rmSync(partial, { force: true });
+  } catch (error) {
+    if (error instanceof FileBusyError || error instanceof SecretBoxError) throw error;
     return false; // read-only, say: what it holds is as good as before
   }
 };
@@ -117,9 +108,7 @@ const writeNew = (path: string, text: string, replaced?: string): boolean => {
   const file = openNew(path);
   if (file === undefined) return false;
   try {
-    if (replaced !== undefined) copyOwner(replaced, file);
-    writeSync(file, text);
-    fsyncSync(file);
+    writeOwned(file, text, replaced);
   } catch (error) {
     rmSync(path, { force: true }); // ours, and without a whole key
     throw error;
@@ -130,29 +119,11 @@ const writeNew = (path: string, text: string, replaced?: string): boolean => {
   return true;
 };
 
-// Permissions of others are never copied: a key file that is open to others is rejected.
-const copyOwner = (from: string, file: number): void => {
-  const wanted = statSync(from, { throwIfNoEntry: false });
-  if (wanted === undefined || process.platform === 'win32') return; // which has neither
-  // An owner may not be a member of the file's group, which has no rights here.
-  if (fstatSync(file).uid !== wanted.uid) fchownSync(file, wanted.uid, wanted.gid);
-  fchmodSync(file, wanted.mode & 0o700);
-};
-
 const syncFolder = (path: string): void => {
   const entry = openSync(dirname(resolve(path)), 'r');
   try {
     fsyncSync(entry);
   } finally {
     closeSync(entry);
-  }
-};
-
-const openNew = (path: string): number | undefined => {
-  try {
-    return openSync(path, 'wx', 0o600);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
-    throw error;
   }
 };

@@ -1,4 +1,16 @@
-import { chmodSync, chownSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -117,7 +129,7 @@ test('key: the setting overrides the file, and a missing, open or bad file is an
   );
 });
 
-test('key: a box that was opened from a file opens what a key sealed that the file got later', () => {
+test('key: a box that was opened from a file opens what a key sealed that the file got later', async () => {
   const [keyFile, next] = [join(folder, 'running.key'), join(folder, 'next.key')];
   for (const path of [keyFile, next]) createKeyFile(path);
   let clockMs = 0;
@@ -126,7 +138,7 @@ test('key: a box that was opened from a file opens what a key sealed that the fi
   expect(failure(() => running.open(user, sealed))).toMatch(
     /^A secret was sealed with key [0-9a-f]{16}, but this key is/,
   );
-  expect([addOpeningKey(keyFile, next), addOpeningKey(keyFile, next)]).toEqual([true, true]);
+  expect([await addOpeningKey(keyFile, next), await addOpeningKey(keyFile, next)]).toEqual([true, true]);
   clockMs += 999; // it is read again once a second at most, however often such an account asks
   expect(failure(() => running.open(user, sealed))).toContain('A secret was sealed with key');
   clockMs += 1;
@@ -139,13 +151,13 @@ test('key: a box that was opened from a file opens what a key sealed that the fi
 
 test.skipIf(process.getuid?.() !== 0)(
   'key: a file that root adds a key to keeps its owner and mode, and so does the next file',
-  () => {
+  async () => {
     const [keyFile, next] = [join(folder, 'owned.key'), join(folder, 'owned-next.key')];
     createKeyFile(keyFile);
     chownSync(keyFile, 65_534, 65_533);
     chmodSync(keyFile, 0o400);
     expect(createKeyFile(next, keyFile)).toBe(true);
-    expect(addOpeningKey(keyFile, next)).toBe(true);
+    expect(await addOpeningKey(keyFile, next)).toBe(true);
     for (const path of [keyFile, next]) {
       const { uid, gid, mode } = statSync(path);
       expect([uid, gid, mode & 0o777], path).toEqual([65_534, 65_533, 0o400]);
@@ -164,6 +176,44 @@ test('key: the next file is made for its owner alone where the file in use is op
   chmodSync(open, 0o644);
   expect([createKeyFile(next, open), createKeyFile(third, join(folder, 'missing.key'))]).toEqual([true, true]);
   for (const path of [next, third]) expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test('key: a link to a key file stays a link, and the file that it leads to gets the key', async () => {
+  const home = mkdtempSync(join(folder, 'linked-'));
+  const [real, link, next] = [join(home, 'vault', 'real.key'), join(home, 'sealpost.key'), join(home, 'next.key')];
+  for (const path of [real, next]) createKeyFile(path);
+  symlinkSync('vault/real.key', link);
+  const keys = [real, next].map((path) => readFileSync(path, 'utf8')).join('');
+  expect(await addOpeningKey(link, next)).toBe(true);
+  expect([lstatSync(link).isSymbolicLink(), readFileSync(real, 'utf8')]).toEqual([true, keys]);
+  expect([readdirSync(home).sort(), readdirSync(join(home, 'vault'))]).toEqual([
+    ['next.key', 'sealpost.key', 'vault'],
+    ['real.key'],
+  ]);
+});
+
+test('key: of several keys that are added at once none is lost', async () => {
+  const home = mkdtempSync(join(folder, 'at-once-'));
+  const [keyFile = '', ...added] = ['sealpost.key', '1.key', '2.key', '3.key'].map((name) => join(home, name));
+  for (const path of [keyFile, ...added]) createKeyFile(path);
+  await Promise.all(added.map((path) => addOpeningKey(keyFile, path, 600_000)));
+  const keyIds = openKeyFile(keyFile).keyIds();
+  for (const path of added) expect(keyIds).toContain(openKeyFile(path).keyId);
+});
+
+test('key: while another process changes the file, none is added, and the error says what to do', async () => {
+  const home = mkdtempSync(join(folder, 'busy-'));
+  const [keyFile, next] = [join(home, 'sealpost.key'), join(home, 'next.key')];
+  for (const path of [keyFile, next]) createKeyFile(path);
+  const before = readFileSync(keyFile, 'utf8');
+  writeFileSync(`${keyFile}.lock`, 'of the other process');
+  await expect(addOpeningKey(keyFile, next, 0)).rejects.toThrow(
+    `Another command is changing ${keyFile}. Wait for it and run this one again. If none is running, one was killed: delete ${keyFile}.lock.`,
+  );
+  expect([readFileSync(keyFile, 'utf8'), readFileSync(`${keyFile}.lock`, 'utf8')]).toEqual([
+    before,
+    'of the other process',
+  ]);
 });
 
 test('key: where it is missing beside its store, the place of earlier releases is named if there is one', () => {

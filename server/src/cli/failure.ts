@@ -5,6 +5,7 @@ import { CommanderError } from 'commander';
 import { SecretBoxError } from '../access/secrets.ts';
 import { SettingError } from '../config/config.ts';
 import { describeFileFailure } from '../runtime/file-failure.ts';
+import { FileBusyError } from '../runtime/file-replacement.ts';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 
 /** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */
@@ -52,7 +53,8 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
   if (error instanceof CommandError) return { exitCode: error.exitCode, text: error.message };
   if (error instanceof SettingError || error instanceof SecretBoxError)
     return { exitCode: exitCodes.usage, text: error.message };
-  if (error instanceof ApiError) return { exitCode: exitCodes.refused, text: error.message };
+  if (error instanceof ApiError || error instanceof FileBusyError)
+    return { exitCode: exitCodes.refused, text: error.message };
   if (error instanceof StoreError)
     return {
       exitCode: error.code === 'store_url_invalid' ? exitCodes.usage : exitCodes.unavailable,

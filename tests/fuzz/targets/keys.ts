@@ -46,7 +46,7 @@ export const openKeys = async (): Promise<Target> => {
     seeds: seeds.flatMap((text) => [Buffer.from(`f${text}`), Buffer.from(`s${text}`)]),
     words: ['\n', '\r\n', ' ', '=', '\ufeff', '\0', hex, base64, '-----BEGIN PRIVATE KEY-----', '0x'],
     inputBytesMax: 4_096,
-    run: (input) => {
+    run: async (input) => {
       const content = input.subarray(1);
       if (input[0] === 0x73) {
         const box = outcomeOf(() => openSecretBox({ key: content.toString('utf8'), keyFile: '' }), [SecretBoxError]);
@@ -64,7 +64,7 @@ export const openKeys = async (): Promise<Target> => {
       const box = opened.value;
       requireBox(box);
       const sealed = box.seal(userId, 'from before');
-      assert.ok(addOpeningKey(path, next), 'a key cannot be added');
+      assert.ok(await addOpeningKey(path, next), 'a key cannot be added');
       const both = openKeyFile(path);
       assert.deepEqual([both.keyId, both.open(userId, sealed)], [box.keyId, 'from before'], 'a key was lost');
       assert.equal(new Set(both.keyIds()).size, new Set([...box.keyIds()]).size, 'keys of a file are not read again');

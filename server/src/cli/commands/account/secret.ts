@@ -11,6 +11,7 @@ import {
 } from '../../../access/account-changes.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from '../../../access/key.ts';
 import { createSecret, type SecretBox } from '../../../access/secrets.ts';
+import { followLinks } from '../../../runtime/file-replacement.ts';
 import type { KeyHolder, KeyHolders } from '../../../store/nodes.ts';
 import type { Account, AdminStore } from '../../../store/store.ts';
 import type { CommandGroup, SettingsCommand } from '../../command.ts';
@@ -95,14 +96,14 @@ const rewrap: SettingsCommand = {
       const box = openKeyFile(path);
       if (from.keyId === box.keyId) throw usageError('The new key is already in use. Use a different key file.');
       // Before the first secret needs it: a server that reads its key from this file looks there again.
-      const given = settings.key === undefined && addOpeningKey(settings.keyFile, path);
+      const given = settings.key === undefined && (await addOpeningKey(settings.keyFile, path));
       const lacking = await findLacking(keyHolders, box.keyId);
       if (lacking.length > 0 && options.force !== true) throw lackingError(lacking, path);
       const running = await keyHolders.list();
       return [box, await rewrapAll(session, admin, from, box), given && lacking.length === 0, running.length] as const;
     });
     const next = goesOn
-      ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${settings.keyFile}.`
+      ? `${describeNodes(nodes)} Next: keep a copy of the old key for old backups, then mv ${path} ${followLinks(settings.keyFile)}.`
       : `Restart the server with --key-file ${path}${settings.key === undefined ? '' : ', and without SEALPOST_KEY'}.`;
     await print(
       { from: from.keyId, to: to.keyId, accounts, restart: !goesOn },
