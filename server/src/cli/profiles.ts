@@ -1,9 +1,9 @@
 // Profile files: servers and users by name, for the commands that read from a server (D110). A file is written with mode 0600, and one
 // that other users can read is rejected. No message repeats what may be a secret.
-import { randomUUID } from 'node:crypto';
-import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { replaceFile } from '../runtime/file-replacement.ts';
 import { usageError } from './failure.ts';
 import { readPrivateFile } from './private-file.ts';
 import type { Session } from './session.ts';
@@ -79,19 +79,16 @@ export const readSecret = async ({ name, file, secret, secretFile }: Profile): P
   return read;
 };
 
-/** Replaces the profiles of a file, whole or not at all; the file and the folder are made for their owner only. */
-export const writeProfiles = async (file: string, profiles: Readonly<Record<string, unknown>>): Promise<void> => {
-  const target = await realpath(file).catch(() => file); // a link to the file stays a link
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-  const partial = `${target}.${randomUUID()}`;
-  try {
-    // Only into a new file: one that someone else created, or a link, would leak the secret.
-    await writeFile(partial, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-    await rename(partial, target);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
+/**
+ * Changes the profiles of a file, whole or not at all. `change` gets them as they are now, and no other command changes them meanwhile. The file
+ * and the folder are made for their owner only, and a link to the file stays a link.
+ */
+export const changeProfiles = async (
+  file: string,
+  change: (profiles: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
+): Promise<void> => {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await replaceFile(file, async () => `${JSON.stringify(change(await readProfiles(file)), null, 2)}\n`);
 };
 
 // The parser's message quotes the text, which contains secrets.

@@ -1,8 +1,18 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { btc, hexOf, openReadingSample, third } from '../reading-sample.fixture.ts';
+import { against, btc, hexOf, openReadingSample, third } from '../reading-sample.fixture.ts';
+import type { Ran } from '../sample-session.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 let home = mkdtempSync(join(tmpdir(), 'sealpost-home-'));
@@ -59,6 +69,45 @@ describe('login', () => {
     expect((await login(['--profiles', shared])).code).toBe(0);
     expect(readFileSync(trap, 'utf8')).toBe('');
     expect([statSync(shared).mode & 0o777, readFileSync(shared, 'utf8').includes(alice.secret)]).toEqual([0o600, true]);
+  });
+
+  test('what other commands change while it asks the server stays changed', async () => {
+    await login(['--profile', 'revoked']);
+    await login(['--profile', 'kept']);
+    const args = ['--user-id', alice.userId, '--profile', 'slow'];
+    const during: (Ran | undefined)[] = [];
+    const ran = await against(
+      async (_, response) => {
+        during.push(await run(['logout', '--profile', 'revoked'], { env: env() }));
+        during.push(await login(['--profile', 'added']));
+        response.setHeader('Content-Type', 'application/json').end('{"feeds":[]}');
+      },
+      (url) => run(['login', url, ...args], { env: env(), stdin: `${alice.secret}\n` }),
+    );
+    expect([ran.code, ran.stderr, during.map((one) => one?.code)]).toEqual([0, '', [0, 0]]);
+    expect(Object.keys(JSON.parse(readFileSync(file(), 'utf8')))).toEqual(['kept', 'added', 'slow']);
+  });
+
+  test('of several at once each is saved', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const rans = await Promise.all(names.map((name) => login(['--profile', name])));
+    expect(rans.map(({ code, stderr }) => [code, stderr])).toEqual(names.map(() => [0, '']));
+    expect(Object.keys(JSON.parse(readFileSync(file(), 'utf8'))).sort()).toEqual(names);
+    const outs = await Promise.all(names.slice(1).map((name) => run(['logout', '--profile', name], { env: env() })));
+    expect(outs.map(({ code, stderr }) => [code, stderr])).toEqual(names.slice(1).map(() => [0, '']));
+    expect(Object.keys(JSON.parse(readFileSync(file(), 'utf8')))).toEqual(['a']);
+  });
+
+  test('while another command changes the file nothing is saved, and no file of someone else gets the secret', async () => {
+    const [shared, trap] = [join(home, 'shared.json'), join(home, 'trap')];
+    writeFileSync(trap, '');
+    symlinkSync(trap, `${shared}.lock`);
+    expect(await login(['--profiles', shared])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: Another command is changing ${shared}. Wait for it and run this one again. If none is running, one was killed: delete ${shared}.lock.\n`,
+    });
+    expect([existsSync(shared), readFileSync(trap, 'utf8')]).toEqual([false, '']);
   });
 
   test('several profiles live in one file; a link to it stays one; list and show have no secret', async () => {

@@ -6,6 +6,7 @@ import { createUser, parseServerUrl, profilesOption, serverVariables, urlDefault
 import { CommandError, exitCodes, usageError } from '../failure.ts';
 import { formatNumberOf, renderPairs, renderTable } from '../formats.ts';
 import {
+  changeProfiles,
   findDemoProfile,
   findProfile,
   listProfiles,
@@ -13,7 +14,6 @@ import {
   profileDefault,
   profilesFileOf,
   readProfiles,
-  writeProfiles,
 } from '../profiles.ts';
 import { askLine } from '../prompt.ts';
 import { explainRemote } from '../remote-client.ts';
@@ -43,7 +43,8 @@ export const loginCommand: PlainCommand = {
       rawUrl ?? (env[serverVariables.url] || urlDefault),
     );
     const file = fileOf(session, options);
-    const [name, others] = [String(options.profile), await readProfiles(file)];
+    const name = String(options.profile);
+    await readProfiles(file); // rejects a file that cannot be used before asking for the secret
     const given = options.userId ?? env[serverVariables.userId];
     if (!given && stdin.isTTY !== true)
       throw usageError('Standard input is not a terminal. Pass the user ID with --user-id UUID.');
@@ -55,7 +56,8 @@ export const loginCommand: PlainCommand = {
     const { feeds } = await explainRemote(url, () =>
       user(secret).openClient(url, session).feeds({ signal: session.interruption() }).catch(explainRejection),
     );
-    await writeProfiles(file, { ...others, [name]: { url: url.origin, userId, secret } });
+    // Other commands may have changed the file since.
+    await changeProfiles(file, (others) => ({ ...others, [name]: { url: url.origin, userId, secret } }));
     const streams = feeds.length;
     await print(
       { profile: name, file, url: url.origin, userId, streams },
@@ -81,12 +83,15 @@ export const logoutCommand: PlainCommand = {
   examples: [['Remove the default profile', 'sealpost logout']],
   run: async ({ session, options, print }) => {
     const [name, file] = [String(options.profile), fileOf(session, options)];
-    const profiles = await readProfiles(file);
-    if (!Object.hasOwn(profiles, name))
+    const remove = (profiles: Readonly<Record<string, unknown>>) => {
+      if (Object.hasOwn(profiles, name))
+        return Object.fromEntries(Object.entries(profiles).filter(([one]) => one !== name));
       throw new CommandError(exitCodes.refused, `There is no profile ${name} in ${file}. See: sealpost profile list.`);
-    const { [name]: removed, ...others } = profiles;
-    await writeProfiles(file, others);
-    const { secretFile } = Object(removed);
+    };
+    const profiles = await readProfiles(file);
+    remove(profiles); // writes nothing, not even the folder, if there is no such profile
+    await changeProfiles(file, remove);
+    const { secretFile } = Object(profiles[name]);
     const left = typeof secretFile === 'string' ? ` Its secret file ${secretFile} was left in place.` : '';
     await print({ profile: name, file }, `Profile ${name} removed from ${file}.${left}\n`);
   },
