@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* META: writes of less than a page, which is how LMDB commits. */
-enum { NONE, FDATASYNC, FSYNC, MSYNC, PWRITE, META, FTRUNCATE, OPEN, ACCEPT, MMAP };
+enum { NONE, FDATASYNC, FSYNC, MSYNC, PWRITE, META, FTRUNCATE, OPEN, ACCEPT, MMAP, FORK };
 
 /* In place of an error: the call does not return until the rule is gone, and then works. */
 enum { HANGS = -1 };
@@ -100,6 +100,9 @@ int accept(int fd, struct sockaddr *address, socklen_t *length) {
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
   return rule != NULL && rule->call == ACCEPT && take() ? -1 : REAL(accept4)(fd, address, length, flags);
 }
+
+/* A process has no path either: none can be started. */
+pid_t fork(void) { return rule != NULL && rule->call == FORK && take() ? -1 : REAL(fork)(); }
 
 /* Mapped memory has no descriptor any more: every msync fails. */
 int msync(void *from, size_t length, int flags) {

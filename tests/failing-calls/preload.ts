@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The calls that can fail, in the order of failing-calls.c. `pwrite` is every write to a file, `meta` the short one that ends LMDB's commit. */
+/** The calls on files and sockets that can fail. `pwrite` is every write to a file, `meta` the short one that ends LMDB's commit. */
 export const calls = ['fdatasync', 'fsync', 'msync', 'pwrite', 'meta', 'ftruncate', 'open', 'accept', 'mmap'] as const;
 export type Call = (typeof calls)[number];
+/** The order of failing-calls.c. `fork` is of no file, so no case of the others is one of it. */
+const allCalls = [...calls, 'fork'] as const;
 
 export const failures = { EIO: 5, EMFILE: 24, ENOSPC: 28, EDQUOT: 122 } as const;
 export type Failure = keyof typeof failures;
+const allFailures = { ...failures, EAGAIN: 11, ENOMEM: 12 } as const;
 
 /** In place of an error: the call does not return until `heal`, and then works. */
 const hanging = -1;
@@ -23,10 +26,18 @@ export type Rule = {
   readonly path: string;
 };
 
+/** No process can be started. */
+export type ForkRule = {
+  readonly call: 'fork';
+  readonly error: 'EAGAIN' | 'ENOMEM';
+  readonly times: number;
+  readonly path: '';
+};
+
 export type Preload = {
   /** For the environment of a process. */
   readonly env: Readonly<Record<string, string>>;
-  readonly fail: (rule: Rule) => void;
+  readonly fail: (rule: Rule | ForkRule) => void;
   readonly heal: () => void;
   /** How often a call has failed since `fail`. */
   readonly hits: () => number;
@@ -66,12 +77,12 @@ export const createPreload = (): Preload => {
     fail: ({ call, error, times, path }) => {
       heal();
       const rule = Buffer.alloc(ruleBytes);
-      rule.writeInt32LE(error === 'hangs' ? hanging : failures[error], 4);
+      rule.writeInt32LE(error === 'hangs' ? hanging : allFailures[error], 4);
       rule.writeInt32LE(Number.isFinite(times) ? times : -1, 8);
       rule.write(path, pathAt);
       write(rule, 0);
       const number = Buffer.alloc(4);
-      number.writeInt32LE(calls.indexOf(call) + 1);
+      number.writeInt32LE(allCalls.indexOf(call) + 1);
       write(number, 0); // last: it switches the rule on
     },
     heal,

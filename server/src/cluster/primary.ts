@@ -81,6 +81,9 @@ type Member = {
   readonly waiting: Set<() => void>;
 };
 
+/** What is known of a worker that has exited, or could not be started. */
+type Ended = Pick<Member, 'failure' | 'startedMs'>;
+
 const send = ({ worker }: Member, message: ToWorker): void => {
   if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
 };
@@ -222,7 +225,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     else totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
   };
-  /** Starts a worker; `onEnd` is called when it has exited. */
+  /** Starts a worker; `onEnd` is called when it has exited. Throws when the system starts no process, for some reasons: `onEnd` gets the others. */
   const start = (onEnd: (member: Member, how: string) => void): Member => {
     // These go before what the primary was started with: a worker gets the key that the primary uses, and no token.
     const worker = cluster.fork({
@@ -273,33 +276,60 @@ const until = (member: Member, holds: () => boolean, maxMs: number): Promise<voi
     look();
   });
 
+/** Replaces workers that exit, until stopped. */
+const createReplacements = (start: ReturnType<typeof createMembers>['start'], observe: Listener) => {
+  const timers = new Set<NodeJS.Timeout>();
+  let isStopped = false;
+  const noteEnd = (earlyEnds: number, { failure, startedMs }: Ended, how: string): void => {
+    if (isStopped) return;
+    const early = performance.now() - startedMs < steadyMs ? earlyEnds + 1 : 0;
+    const message = `A worker exited (${how}). Another one replaces it.`;
+    observe({ kind: 'warning', code: 'worker_ended', message, ...(failure && { error: failure }) });
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      replaceOne(early);
+    }, replaceAfterMs(early));
+    timers.add(timer);
+  };
+  /** Where there is no memory for another process, Node throws here: the only writer must survive that. */
+  const replaceOne = (earlyEnds: number): void => {
+    try {
+      start((member, how) => noteEnd(earlyEnds, member, how));
+    } catch (error) {
+      const failure = error as NodeJS.ErrnoException; // of the system call
+      noteEnd(earlyEnds, { failure, startedMs: performance.now() }, failure.message);
+    }
+  };
+  return {
+    /** One of the first workers has exited. One that never opened is the end of all; one that did is replaced like any other. */
+    noteFirst: (member: Member, how: string): void => {
+      if (member.url !== undefined) noteEnd(0, member, how);
+    },
+    stop: (): void => {
+      isStopped = true;
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
+};
+
 /** Starts the workers; they serve when this resolves. Throws the error of the first that could not open. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
   const { members, totals, limits, damage, start } = createMembers(options);
-  const replacements = new Set<NodeJS.Timeout>();
-  let phase: 'opening' | 'open' | 'ending' = 'opening';
-  const keepOne = (earlyEnds: number): Member =>
-    start(({ failure, startedMs, url }, how) => {
-      // While workers are being opened, one that cannot open is the end of all; one that could is replaced like any other.
-      if (phase === 'ending' || (phase === 'opening' && url === undefined)) return;
-      const early = performance.now() - startedMs < steadyMs ? earlyEnds + 1 : 0;
-      const message = `A worker exited (${how}). Another one replaces it.`;
-      options.observe({ kind: 'warning', code: 'worker_ended', message, ...(failure && { error: failure }) });
-      const timer = setTimeout(() => {
-        replacements.delete(timer);
-        keepOne(early);
-      }, replaceAfterMs(early));
-      replacements.add(timer);
-    });
+  const replacements = createReplacements(start, options.observe);
   const endAll = async (drainMs: number | undefined): Promise<void> => {
-    phase = 'ending';
-    for (const timer of replacements) clearTimeout(timer);
+    replacements.stop();
     const all = [...members.values()];
     // All stop listening first: a client that one worker sends away must not reconnect to another.
     if (drainMs !== undefined) await Promise.all(all.map(stopListening));
     await Promise.all(all.map((member) => endOne(member, drainMs)));
   };
-  const firsts = Array.from({ length: options.settings.workers }, () => keepOne(0));
+  const firsts: Member[] = [];
+  try {
+    while (firsts.length < options.settings.workers) firsts.push(start(replacements.noteFirst));
+  } catch (error) {
+    await endAll(undefined);
+    throw error;
+  }
   const isUp = (member: Member) => until(member, () => member.url !== undefined, startMaxMs + endMarginMs);
   await Promise.all(firsts.map((member) => options.starting.part(`worker ${member.worker.id}`, () => isUp(member))));
   const failed = firsts.find(({ url }) => url === undefined);
@@ -307,7 +337,6 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     await endAll(undefined);
     throw failed.failure ?? new Error('A worker exited while it was starting. See its output above.');
   }
-  phase = 'open';
   const stopSharing = options.shareLimits && limits.share(options.shareLimits);
   const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
   const stopTelling = options.onAppended(() => up().forEach(tellAppended));
