@@ -17,7 +17,7 @@ export type ShareLimits = (limits: NodeLimits) => () => Promise<void>;
 
 export const exchangeEveryMs = 200;
 /** Tokens granted longer ago are not published: most of them have refilled. */
-const tellMaxMs = 1_000;
+export const tellMaxMs = 1_000;
 /** Buckets per message; more are not published, which only favors their owners. */
 const rowsMax = 10_000;
 

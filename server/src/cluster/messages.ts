@@ -5,8 +5,8 @@ import type { AccountCount } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Damage } from '../store/store.ts';
 
-/** Tokens, and how many live connections accounts have where that has changed. */
-export type SpentLimits = SpentByTable & { readonly connections: readonly AccountCount[] };
+/** Tokens, and how many live connections accounts have where that has changed. `sentMs` is of the clock that all processes share. */
+export type SpentLimits = SpentByTable & { readonly connections: readonly AccountCount[]; readonly sentMs: number };
 
 /** The variable that a worker finds the key in, where the primary was given it and no file; empty otherwise. */
 export const workerKeyVariable = 'SEALPOST_KEY';

@@ -1,11 +1,8 @@
 // The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
 // (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
-import { createLimitExchange, type SpentByTable } from '../access/limit-exchange.ts';
 import type { ShareLimits } from '../access/node-limits.ts';
-import { bucketsMax } from '../access/rate-limit.ts';
 import type { NodeSettings } from '../app.ts';
-import { createCountExchange } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
@@ -13,6 +10,7 @@ import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
+import { createLimitRelay, machineMs } from './limits.ts';
 import {
   type FromWorker,
   type ToWorker,
@@ -57,8 +55,6 @@ const endMarginMs = 3_000;
 const stopListeningMaxMs = 2_000;
 /** A worker that does not answer in time counts with its last values. */
 const metricsMaxMs = 1_000;
-/** Token counts wait this long, so that several become one message. */
-const passOnMs = 10;
 
 /** A worker that ran for this long did not exit early. */
 const steadyMs = 10_000;
@@ -101,64 +97,6 @@ const tellAppended = (member: Member): void => {
   });
 };
 
-/** Stands for the other nodes among the workers, which count from 1. */
-const otherNodes = 0;
-
-/** Passes on between workers which tokens each of them gave, and how many live connections each has. */
-const createLimitRelay = (members: ReadonlyMap<number, Member>) => {
-  const accounts = createLimitExchange(bucketsMax.accounts);
-  const addresses = createLimitExchange(bucketsMax.addresses);
-  const connections = createCountExchange();
-  let isWaiting = false;
-  const passOn = (): void => {
-    isWaiting = false;
-    for (const [id, member] of members) {
-      const limits = {
-        accounts: accounts.collect(id),
-        addresses: addresses.collect(id),
-        connections: connections.collect(id),
-      };
-      if (limits.accounts.length + limits.addresses.length + limits.connections.length > 0)
-        send(member, { kind: 'limits', limits });
-    }
-  };
-  const passOnSoon = (): void => {
-    if (!isWaiting) setTimeout(passOn, passOnMs).unref();
-    isWaiting = true;
-  };
-  const tellTokens = (id: number, spent: SpentByTable): void => {
-    accounts.tell(id, spent.accounts, performance.now());
-    addresses.tell(id, spent.addresses, performance.now());
-    passOnSoon();
-  };
-  return {
-    /** Lets other nodes take part; returns the way to stop. */
-    share: (shareLimits: ShareLimits): (() => Promise<void>) => {
-      accounts.join(otherNodes, performance.now());
-      addresses.join(otherNodes, performance.now());
-      return shareLimits({
-        collect: () => ({ accounts: accounts.collect(otherNodes), addresses: addresses.collect(otherNodes) }),
-        receive: (spent) => tellTokens(otherNodes, spent),
-      });
-    },
-    join: (id: number) => ({
-      accounts: accounts.join(id, performance.now()),
-      addresses: addresses.join(id, performance.now()),
-      connections: connections.join(id),
-    }),
-    leave: (id: number): void => {
-      accounts.leave(id);
-      addresses.leave(id);
-      connections.leave(id);
-      passOnSoon();
-    },
-    tell: (id: number, limits: Extract<FromWorker, { kind: 'news' }>['limits']): void => {
-      connections.tell(id, limits.connections);
-      tellTokens(id, limits);
-    },
-  };
-};
-
 /** Workers that listen, on whichever port the first of them got. */
 const createPort = (configured: number, members: ReadonlyMap<number, Member>) => {
   let url: string | undefined;
@@ -198,7 +136,10 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
 /** Starts workers and handles their messages. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
-  const limits = createLimitRelay(members);
+  const limits = createLimitRelay(machineMs, (id, spent) => {
+    const member = members.get(id);
+    if (member !== undefined) send(member, { kind: 'limits', limits: spent });
+  });
   const totals = createWorkerTotals();
   const damage = createDamageLog();
   const port = createPort(settings.listen.port, members);

@@ -3,18 +3,16 @@
 import '../runtime/one-core.ts';
 
 import { openSecretBox } from '../access/key.ts';
-import { createSharedLimiters } from '../access/limit-exchange.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { watchDescriptors } from '../connections/descriptors.ts';
-import { createSharedCounts } from '../live/shared-counts.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
+import { createWorkerLimits, machineMs } from './limits.ts';
 import {
   type FromWorker,
-  type SpentLimits,
   type ToWorker,
   workerKeyVariable,
   workerReadStoreVariable,
@@ -32,19 +30,6 @@ const tell = (message: FromWorker): Promise<void> =>
     if (process.connected) process.send?.(message, () => resolve());
     else resolve();
   });
-
-const createLimits = () => {
-  const { limiters, drain, receive } = createSharedLimiters();
-  const connections = createSharedCounts();
-  return {
-    limiters: { ...limiters, connections },
-    drain: (): SpentLimits => ({ ...drain(), connections: connections.drain() }),
-    receive: (limits: SpentLimits): void => {
-      receive(limits);
-      connections.receive(limits.connections);
-    },
-  };
-};
 
 /** Collects the lines of the log; the primary writes them, so that lines of several processes never mix. */
 const createLines = (onDropped: (count: number) => void) => {
@@ -69,9 +54,10 @@ const known = (): never => {
   throw new Error('The primary knows.');
 };
 
-/** Log, metrics and limits of this process, and how their news reach the primary. */
-const createReporting = (logLevel: NodeSettings['logLevel'], activeRequests: () => number) => {
-  const limits = createLimits();
+type WorkerLimits = ReturnType<typeof createWorkerLimits>;
+
+/** Log and metrics of this process, and how their news and those of its limits reach the primary. */
+const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimits, activeRequests: () => number) => {
   const lines = createLines((count) =>
     log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} log lines were dropped.` }),
   );
@@ -98,7 +84,6 @@ const createReporting = (logLevel: NodeSettings['logLevel'], activeRequests: () 
   };
   const timer = setInterval(() => underWay ?? tellNews(), newsEveryMs);
   return {
-    limits,
     log,
     metrics,
     close: async (): Promise<void> => {
@@ -113,12 +98,11 @@ const createReporting = (logLevel: NodeSettings['logLevel'], activeRequests: () 
 };
 
 /** Opens everything; returns the way to answer messages. */
-const open = async (settings: NodeSettings, first: SpentLimits) => {
+const open = async (settings: NodeSettings, limits: WorkerLimits) => {
   let read: ReadPath | undefined;
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
-  const reporting = createReporting(settings.logLevel, () => read?.activeRequests() ?? 0);
-  const { limits, log, metrics } = reporting;
-  limits.receive(first);
+  const reporting = createReporting(settings.logLevel, limits, () => read?.activeRequests() ?? 0);
+  const { log, metrics } = reporting;
   const observe = createObserver([log.observe, metrics.observe]);
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
     tell: (event) => {
@@ -136,7 +120,6 @@ const open = async (settings: NodeSettings, first: SpentLimits) => {
   const descriptors = watchDescriptors(observe, () => void tell({ kind: 'degraded', reasons: descriptors.describe() }));
   return {
     url: listening.url,
-    receive: limits.receive,
     checkAppended: store.reports.checkAppended,
     tellMetrics: async () => tell({ kind: 'metrics', values: await metrics.values() }),
     reloadTls: listening.reloadTls,
@@ -164,10 +147,8 @@ const fail = async (error: unknown): Promise<void> => {
   process.exit(1);
 };
 
-const answer = async (opened: Opened, message: ToWorker): Promise<void> => {
+const answer = async (opened: Opened, message: Exclude<ToWorker, { kind: 'start' | 'limits' }>): Promise<void> => {
   switch (message.kind) {
-    case 'limits':
-      return opened.receive(message.limits);
     case 'appended':
       return opened.checkAppended();
     case 'tellMetrics':
@@ -188,10 +169,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('disconnect', () => process.exit(1));
 
 const listenToPrimary = (): void => {
+  const limits = createWorkerLimits(machineMs);
   let opened: Promise<Opened> | undefined;
   process.on('message', (message: ToWorker) => {
+    if (message.kind === 'start' || message.kind === 'limits') limits.receive(message.limits); // at once: opening may take longer than tokens count
+    if (message.kind === 'limits') return;
     if (message.kind === 'start') {
-      opened = open(message.settings, message.limits);
+      opened = open(message.settings, limits);
       opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
     } else void opened?.then((running) => answer(running, message)).catch(fail);
   });
