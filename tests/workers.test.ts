@@ -1,7 +1,7 @@
 // The real program with workers: several processes behind one port, on one store, with one limit.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
@@ -329,15 +329,21 @@ const shownNames = async ({ port }: Server): Promise<readonly string[]> => {
   return [...names];
 };
 
-test('workers: a new certificate reaches them all, and without their primary they end', async () => {
-  const files = { cert: join(world.folder, 'chain.pem'), key: join(world.folder, 'tls-key.pem') };
+/** Files of a certificate, and the way to put one of another name there. */
+const createTlsFiles = ({ folder }: World) => {
+  const files = { cert: join(folder, 'chain.pem'), key: join(folder, 'tls-key.pem') };
   const install = (name: string): void => {
     const { cert, key } = createCertificate(name);
     writeFileSync(files.cert, cert);
     writeFileSync(files.key, key, { mode: 0o600 });
   };
+  return { flags: ['--tls-cert', files.cert, '--tls-key', files.key], install };
+};
+
+test('workers: a new certificate reaches them all, and without their primary they end', async () => {
+  const { flags, install } = createTlsFiles(world);
   install('first');
-  const orphaned = await serve(['--tls-cert', files.cert, '--tls-key', files.key]);
+  const orphaned = await serve(flags);
   expect(await shownNames(orphaned)).toEqual(['first']);
   install('second');
   process.kill(primaryPid(orphaned), 'SIGHUP');
@@ -346,4 +352,41 @@ test('workers: a new certificate reaches them all, and without their primary the
   const pids = workerPids(orphaned);
   process.kill(primaryPid(orphaned), 'SIGKILL');
   await until(() => !pids.some(isAlive));
+});
+
+/** A module that every process loads first: while the file exists, a worker that is ready does not say so. */
+const holdingModule = (file: string): string => {
+  const text = `import { existsSync } from 'node:fs';
+    const send = process.send?.bind(process);
+    const trySend = (message, ...rest) => {
+      if (message?.kind === 'ready' && existsSync(${JSON.stringify(file)})) setTimeout(trySend, 20, message, ...rest);
+      else send(message, ...rest);
+    };
+    if (send) process.send = trySend;`;
+  return `data:text/javascript,${encodeURIComponent(text)}`;
+};
+
+test('workers: a new certificate reaches one that has read the old one and is not ready yet', async () => {
+  const other = await createWorld();
+  const { flags, install } = createTlsFiles(other);
+  const held = join(other.folder, 'held');
+  install('first');
+  const oneWorker = ['--workers', '1', '--verifier-threads', '1', ...flags];
+  const renewed = await startServer(other, oneWorker, { NODE_OPTIONS: `--import=${holdingModule(held)}` });
+  try {
+    await reach(renewed, 1);
+    writeFileSync(held, '');
+    process.kill(workerPids(renewed)[0] as number, 'SIGKILL'); // one has written
+    await renewed.printed(/"code":"worker_ended"/);
+    await reach(renewed, 2);
+    install('second');
+    process.kill(primaryPid(renewed), 'SIGHUP');
+    expect(await (await fetch(`${renewed.opsUrl}/readyz`)).text()).toContain('no worker is running');
+    rmSync(held);
+    await expect.poll(async () => (await fetch(`${renewed.opsUrl}/readyz`)).text()).not.toContain('no worker');
+    await expect.poll(() => shownNames(renewed)).toEqual(['second']);
+  } finally {
+    await renewed.stop();
+    other.remove();
+  }
 });

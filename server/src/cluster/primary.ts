@@ -290,7 +290,8 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();
     },
-    reloadTls: () => sendAll(up(), { kind: 'reloadTls' }),
+    // Also to those that are not up yet: a worker reads its certificate before it is ready.
+    reloadTls: () => sendAll([...members.values()], { kind: 'reloadTls' }),
     drain: async () => {
       stopTelling();
       await endAll(options.settings.drainMs);

@@ -177,7 +177,9 @@ const listenToPrimary = (): void => {
     if (message.kind === 'start') {
       opened = open(message.settings, limits);
       opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
-    } else void opened?.then((running) => answer(running, message)).catch(fail);
+    }
+    // What comes before `start` needs no answer: nothing has been read that could be read again.
+    else void opened?.then((running) => answer(running, message)).catch(fail);
   });
   void tell({ kind: 'hello' });
 };
