@@ -22,10 +22,21 @@ const createWorkers = () => {
     if (queue === undefined) deliver();
     else queue.push(deliver);
   };
+  let isFull = false;
+  const held: (() => void)[] = [];
+  const setFull = (full: boolean): void => {
+    isFull = full;
+    if (!full) for (const onSent of held.splice(0)) onSent();
+  };
   const workers = new Map([1, 2].map((id) => [id, createWorkerLimits(nowMs)]));
-  const relay = createLimitRelay(nowMs, (id, limits) =>
-    carry(`to ${id}`, () => workers.get(id)?.receive(structuredClone(limits))),
-  );
+  const sent: number[] = [];
+  const relay = createLimitRelay(nowMs, (id, limits, onSent) => {
+    sent.push(id);
+    // A pipe has room for one more message, and is full then.
+    if (!isFull) process.nextTick(onSent);
+    else held.push(onSent);
+    carry(`to ${id}`, () => workers.get(id)?.receive(structuredClone(limits)));
+  });
   for (const [id, worker] of workers) worker.receive(relay.join(id));
   const report = (id: number): void => {
     const limits = workers.get(id)?.drain() as SpentLimits; // of one of the two
@@ -39,7 +50,7 @@ const createWorkers = () => {
   };
   const limitersOf = (id: number) => (workers.get(id) as ReturnType<typeof createWorkerLimits>).limiters; // as above
   const take = (id: number): boolean => limitersOf(id).accounts.take('k', limit, performance.now()).allowed;
-  return { relay, report, stall, resume, limitersOf, take };
+  return { relay, report, stall, resume, limitersOf, take, setFull, sent };
 };
 
 /** An account takes nine tokens a second from the first worker; workers report every 50 ms, except for the one that is not to. */
@@ -136,6 +147,24 @@ test('limits of workers: other nodes collect what workers granted, and tell what
   nodes?.receive({ accounts: [['k', limit, limit]], addresses: [] });
   await vi.advanceTimersByTimeAsync(10);
   expect([workers.take(1), workers.take(2)]).toEqual([false, false]);
+});
+
+test('limits of workers: one message at a time is on its way to a worker, and the rest follows', async () => {
+  const workers = createWorkers();
+  workers.setFull(true);
+  await takeNinePerSecond(workers, 20);
+  expect(workers.sent).toEqual([2]);
+  workers.limitersOf(1).connections.set('someone', 3);
+  workers.report(1);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(workers.limitersOf(2).connections.elsewhere('someone')).toBe(0);
+  workers.setFull(false);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(workers.sent).toEqual([2, 2]);
+  expect(workers.limitersOf(2).connections.elsewhere('someone')).toBe(3);
+  expect(workers.take(2)).toBe(true);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(workers.sent).toEqual([2, 2]);
 });
 
 test('limits of workers: the clock never goes back', () => {

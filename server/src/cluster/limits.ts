@@ -43,13 +43,21 @@ export const createWorkerLimits = (nowMs: () => number) => {
 /** Stands for the other nodes among the workers, which count from 1. */
 const otherNodes = 0;
 
-/** Passes on between workers, by `send`, which tokens each of them gave, and how many live connections each has. */
-export const createLimitRelay = (nowMs: () => number, send: (id: number, limits: SpentLimits) => void) => {
+/** Sends a message to a worker; calls back when it has left. */
+type SendLimits = (id: number, limits: SpentLimits, onSent: () => void) => void;
+
+/**
+ * Passes on between workers which tokens each of them gave, and how many live connections each has. One message at a time is on its way to each: what
+ * is for one that hangs stays in tables of a bounded size (D235).
+ */
+export const createLimitRelay = (nowMs: () => number, send: SendLimits) => {
   const accounts = createLimitExchange(bucketsMax.accounts);
   const addresses = createLimitExchange(bucketsMax.addresses);
   const connections = createCountExchange();
   /** Who takes part → since when tokens wait for it; undefined when none do. */
   const waitingSince = new Map<number, number | undefined>();
+  /** To whom a message is on its way → is there more for it? */
+  const sending = new Map<number, boolean>();
   let isWaiting = false;
   /** The tokens that wait for a member, unless the first of them has waited for too long. */
   const collect = (id: number): SpentByTable => {
@@ -62,9 +70,18 @@ export const createLimitRelay = (nowMs: () => number, send: (id: number, limits:
     isWaiting = false;
     for (const id of waitingSince.keys()) {
       if (id === otherNodes) continue; // they collect by themselves
-      const limits = { ...collect(id), connections: connections.collect(id), sentMs: nowMs() };
-      if (limits.accounts.length + limits.addresses.length + limits.connections.length > 0) send(id, limits);
+      if (sending.has(id)) sending.set(id, true);
+      else passOnTo(id);
     }
+  };
+  const passOnTo = (id: number): void => {
+    const limits = { ...collect(id), connections: connections.collect(id), sentMs: nowMs() };
+    if (limits.accounts.length + limits.addresses.length + limits.connections.length === 0) return;
+    sending.set(id, false);
+    send(id, limits, () => {
+      if (sending.get(id)) passOnSoon();
+      sending.delete(id);
+    });
   };
   const passOnSoon = (): void => {
     if (!isWaiting) setTimeout(passOn, passOnMs).unref();
@@ -90,6 +107,7 @@ export const createLimitRelay = (nowMs: () => number, send: (id: number, limits:
     join: (id: number): SpentLimits => ({ ...join(id), connections: connections.join(id), sentMs: nowMs() }),
     leave: (id: number): void => {
       waitingSince.delete(id);
+      sending.delete(id);
       accounts.leave(id);
       addresses.leave(id);
       connections.leave(id);

@@ -24,6 +24,8 @@ export type ToWorker =
   | { readonly kind: 'limits'; readonly limits: SpentLimits }
   /** Reports were stored (D210). */
   | { readonly kind: 'appended' }
+  /** Is it there? (D235) */
+  | { readonly kind: 'ping' }
   | { readonly kind: 'tellMetrics' }
   | { readonly kind: 'reloadTls' }
   /** Take no new connections. */
@@ -35,6 +37,8 @@ export type FromWorker =
   /** The process runs and listens to messages. */
   | { readonly kind: 'hello' }
   | { readonly kind: 'ready'; readonly url: string }
+  /** Its event loop runs. */
+  | { readonly kind: 'pong' }
   /** It accepts no new connections. */
   | { readonly kind: 'stoppedListening' }
   /** It could not open; it ends. `code` and `syscall` are those of an operating failure. */

@@ -18,6 +18,7 @@ import {
   workerReadStoreVariable,
   workerStoreVariable,
 } from './messages.ts';
+import { type Pinged, silentSeconds, watchSilence } from './silence.ts';
 import { createWorkerTotals } from './totals.ts';
 
 export type WorkersOptions = {
@@ -64,7 +65,7 @@ const replaceMaxMs = 10_000;
 export const replaceAfterMs = (earlyEnds: number): number =>
   earlyEnds === 0 ? 0 : backoffMs(earlyEnds - 1, 100, replaceMaxMs);
 
-type Member = {
+type Member = Pinged & {
   readonly worker: Worker;
   readonly startedMs: number;
   /** Where it listens; undefined before. */
@@ -72,29 +73,27 @@ type Member = {
   hasStoppedListening: boolean;
   degraded: readonly string[];
   failure: NodeJS.ErrnoException | undefined;
-  /** Is a message that reports were stored on its way? */
-  isTelling: boolean;
+  /** Kinds of messages that have not left yet. */
+  readonly unsent: Set<ToWorker['kind']>;
   readonly waiting: Set<() => void>;
 };
 
 /** What is known of a worker that has exited, or could not be started. */
 type Ended = Pick<Member, 'failure' | 'startedMs'>;
 
-const send = ({ worker }: Member, message: ToWorker): void => {
-  if (worker.isConnected()) worker.send(message, () => {}); // one that is just ending takes no more
+/** Unless one of its kind has not left yet: a worker that hangs accepts no more, and must not fill the memory of the primary. */
+const send = ({ worker, unsent }: Member, message: ToWorker, onSent: () => void = () => {}): void => {
+  if (unsent.has(message.kind) || !worker.isConnected()) return;
+  unsent.add(message.kind);
+  // The callback also gets the error of one that is just ending.
+  worker.send(message, () => {
+    unsent.delete(message.kind);
+    onSent();
+  });
 };
 
 const sendAll = (members: readonly Member[], message: ToWorker): void => {
   for (const member of members) send(member, message);
-};
-
-/** Unless an earlier message still waits: the worker looks by itself, too, and one that hangs must not fill the memory of the primary. */
-const tellAppended = (member: Member): void => {
-  if (member.isTelling || !member.worker.isConnected()) return;
-  member.isTelling = true;
-  member.worker.send({ kind: 'appended' } satisfies ToWorker, () => {
-    member.isTelling = false;
-  });
 };
 
 /** Workers that listen, on whichever port the first of them got. */
@@ -122,6 +121,12 @@ const killUnready = (member: Member): void => {
   member.worker.process.kill('SIGKILL');
 };
 
+/** It is replaced when it has exited. */
+const killHung = (member: Member): void => {
+  member.failure = new Error('A worker did not answer for 30 s and was killed.');
+  member.worker.process.kill('SIGKILL');
+};
+
 /** Calls back when a worker has ended, or could not even begin. */
 const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   const { worker } = member;
@@ -136,9 +141,9 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
 /** Starts workers and handles their messages. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
-  const limits = createLimitRelay(machineMs, (id, spent) => {
+  const limits = createLimitRelay(machineMs, (id, spent, onSent) => {
     const member = members.get(id);
-    if (member !== undefined) send(member, { kind: 'limits', limits: spent });
+    if (member !== undefined) send(member, { kind: 'limits', limits: spent }, onSent);
   });
   const totals = createWorkerTotals();
   const damage = createDamageLog();
@@ -147,6 +152,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
+    member.unanswered = 0;
     if (message.kind === 'hello') {
       const listen = { ...settings.listen, port: port.toAsk() };
       const sent = { ...settings, store: '', readStore: undefined, listen };
@@ -163,7 +169,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       writeLog(message.lines);
     } else if (message.kind === 'degraded') member.degraded = message.reasons;
     else if (message.kind === 'damaged') damage.note(message.damage);
-    else totals.told(id, message.values);
+    else if (message.kind === 'metrics') totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
   };
   /** Starts a worker; `onEnd` is called when it has exited. Throws when the system starts no process, for some reasons: `onEnd` gets the others. */
@@ -182,7 +188,8 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       hasStoppedListening: false,
       degraded: [],
       failure: undefined,
-      isTelling: false,
+      unanswered: 0,
+      unsent: new Set(),
       waiting: new Set(),
     };
     const late = setTimeout(() => killUnready(member), startMaxMs).unref();
@@ -280,25 +287,50 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   }
   const stopSharing = options.shareLimits && limits.share(options.shareLimits);
   const up = (): readonly Member[] => [...members.values()].filter(({ url }) => url !== undefined);
-  const stopTelling = options.onAppended(() => up().forEach(tellAppended));
+  const stopTelling = options.onAppended(() => sendAll(up(), { kind: 'appended' }));
+  const stopPinging = watchSilence(up, {
+    ping: (member) => send(member, { kind: 'ping' }),
+    silent: ({ worker }) => options.observe(notAnswering(worker)),
+    hung: killHung,
+  });
   return {
     url: String(firsts[0]?.url),
-    check: () => (up().length > 0 ? undefined : 'no worker is running; see the log'),
-    degraded: () => up().flatMap(({ worker, degraded }) => degraded.map((reason) => `worker ${worker.id}: ${reason}`)),
+    check: () => checkWorkers(up()),
+    degraded: () => up().flatMap(describeMember),
     damage: damage.list,
     values: async () => {
-      await Promise.all(up().map((member) => askMetrics(member, totals.countOf)));
+      const answering = up().filter((member) => silentSeconds(member) === undefined);
+      await Promise.all(answering.map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();
     },
     // Also to those that are not up yet: a worker reads its certificate before it is ready.
     reloadTls: () => sendAll([...members.values()], { kind: 'reloadTls' }),
     drain: async () => {
       stopTelling();
+      stopPinging();
       await endAll(options.settings.drainMs);
       await stopSharing?.();
     },
   };
 };
+
+const checkWorkers = (up: readonly Member[]): string | undefined => {
+  if (up.length === 0) return 'no worker is running; see the log';
+  return up.every((member) => silentSeconds(member) !== undefined) ? 'no worker answers; see the log' : undefined;
+};
+
+const describeMember = (member: Member): readonly string[] => {
+  const seconds = silentSeconds(member);
+  const reasons = [...(seconds === undefined ? [] : [`no answer for ${seconds} s`]), ...member.degraded];
+  return reasons.map((reason) => `worker ${member.worker.id}: ${reason}`);
+};
+
+const notAnswering = ({ id, process: { pid } }: Worker) =>
+  ({
+    kind: 'warning',
+    code: 'worker_silent',
+    message: `Worker ${id}, process ${pid}, has not answered for 10 s. After 30 s it is killed and replaced.`,
+  }) as const;
 
 const askMetrics = async (member: Member, toldBy: (id: number) => number): Promise<void> => {
   const before = toldBy(member.worker.id);

@@ -147,7 +147,10 @@ const fail = async (error: unknown): Promise<void> => {
   process.exit(1);
 };
 
-const answer = async (opened: Opened, message: Exclude<ToWorker, { kind: 'start' | 'limits' }>): Promise<void> => {
+const answer = async (
+  opened: Opened,
+  message: Exclude<ToWorker, { kind: 'start' | 'limits' | 'ping' }>,
+): Promise<void> => {
   switch (message.kind) {
     case 'appended':
       return opened.checkAppended();
@@ -174,7 +177,8 @@ const listenToPrimary = (): void => {
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start' || message.kind === 'limits') limits.receive(message.limits); // at once: opening may take longer than tokens count
     if (message.kind === 'limits') return;
-    if (message.kind === 'start') {
+    if (message.kind === 'ping') void tell({ kind: 'pong' });
+    else if (message.kind === 'start') {
       opened = open(message.settings, limits);
       opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
     }
