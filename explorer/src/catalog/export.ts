@@ -28,8 +28,8 @@ export const exportStreams = async (
     for (const feedId of waiting) if (isLoaded(feedId)) waiting.delete(feedId);
     return waiting.size;
   };
-  const startedMs = Date.now();
-  while (look() > 0 && Date.now() - startedMs < waitMaxMs)
+  const startedMs = performance.now();
+  while (look() > 0 && performance.now() - startedMs < waitMaxMs)
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const known = streams.map((stream) => ({
     stream,
@@ -39,7 +39,7 @@ export const exportStreams = async (
   const starts = known.flatMap(({ stream: { feedId }, latest, day }) =>
     latest === undefined || day === undefined ? [] : [{ feedId, second: day.sinceMs / 1_000, open: day.first }],
   );
-  const leftMs = Math.max(timesMinMs, waitMaxMs - (Date.now() - startedMs));
+  const leftMs = Math.max(timesMinMs, waitMaxMs - (performance.now() - startedMs));
   const firstMs = await readFirstMsOfMany(session.client.peek(), starts, AbortSignal.timeout(leftMs));
   const rows = known.map((row) => ({ ...row, firstMs: firstMs.get(row.stream.feedId) }));
   const time = new Date(clock.nowMs.peek()).toISOString().slice(0, 19).replaceAll(':', '-');

@@ -25,7 +25,8 @@ const openTimers = () => {
 test('clock: follows this machine, but not while the page is hidden', () => {
   const { timers, page, tick } = openTimers();
   let machineMs = 1_000;
-  const { nowMs } = createClock(timers, () => machineMs);
+  const readMs = () => machineMs;
+  const { nowMs } = createClock(timers, readMs, readMs);
   expect(nowMs.value).toBe(1_000);
   machineMs = 1_500;
   tick();
@@ -39,7 +40,8 @@ test('clock: follows this machine, but not while the page is hidden', () => {
 test('clock: follows the server once its time is known, halfway between request and response', async () => {
   const { timers, tick, comesIntoView } = openTimers();
   let machineMs = 1_000;
-  const clock = createClock(timers, () => machineMs);
+  const readMs = () => machineMs;
+  const clock = createClock(timers, readMs, readMs);
   let answer = Promise.resolve(50_000);
   clock.follow(() => {
     machineMs += 200;
@@ -62,7 +64,8 @@ test('clock: follows the server once its time is known, halfway between request 
 test('clock: in a sandbox it runs by sandbox time, at its speed, and stands still while that is paused', () => {
   const { timers, tick } = openTimers();
   let machineMs = 1_000;
-  const clock = createClock(timers, () => machineMs);
+  const readMs = () => machineMs;
+  const clock = createClock(timers, readMs, readMs);
   clock.runFrom(5_000_000, 60);
   expect(clock.nowMs.value).toBe(5_000_000);
   machineMs += 500;
@@ -72,4 +75,144 @@ test('clock: in a sandbox it runs by sandbox time, at its speed, and stands stil
   machineMs += 500;
   tick();
   expect(clock.nowMs.value).toBe(5_030_000);
+});
+
+/** A clock on a machine that the test sets, whose server answers in turn; without an answer it is unreachable. */
+const openFollowing = () => {
+  const { timers, page, tick, comesIntoView } = openTimers();
+  const time = { machineMs: 1_000, steadyMs: 7 };
+  const answers: number[] = [];
+  let asks = 0;
+  const clock = createClock(
+    timers,
+    () => time.machineMs,
+    () => time.steadyMs,
+  );
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++) await Promise.resolve();
+  };
+  return {
+    clock,
+    page,
+    time,
+    answers,
+    settle,
+    comesIntoView,
+    asks: () => asks,
+    follow: async () => {
+      clock.follow(async () => {
+        asks += 1;
+        const answer = answers.shift();
+        if (answer === undefined) throw new Error('no server');
+        return answer;
+      });
+      await settle();
+    },
+    /** Both clocks run, tick by tick. */
+    pass: async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 500) {
+        time.machineMs += 500;
+        time.steadyMs += 500;
+        tick();
+        await settle();
+      }
+    },
+  };
+};
+
+const minuteMs = 60_000;
+
+test('clock: a first request that fails is repeated until the server answers, and then no more', async () => {
+  const { clock, answers, asks, follow, pass } = openFollowing();
+  await follow();
+  expect(asks()).toBe(1);
+  await pass(10 * minuteMs);
+  const failed = asks();
+  expect(failed).toBeGreaterThan(5);
+  expect(failed).toBeLessThan(40); // it backs off
+  answers.push(5_000_000);
+  await pass(minuteMs);
+  expect(asks()).toBe(failed + 1);
+  await pass(10 * minuteMs);
+  expect(asks()).toBe(failed + 1);
+  expect(clock.read()).toBeGreaterThan(5_000_000);
+});
+
+test('clock: a server that answers is asked once', async () => {
+  const { clock, answers, asks, follow, pass } = openFollowing();
+  answers.push(50_000);
+  await follow();
+  await pass(60 * minuteMs);
+  expect(asks()).toBe(1);
+  expect(clock.nowMs.value).toBe(50_000 + 60 * minuteMs);
+});
+
+test('clock: a hidden page repeats nothing; it asks when it is visible again', async () => {
+  const { page, time, asks, follow, pass, comesIntoView, settle } = openFollowing();
+  page.hidden = true;
+  await follow();
+  time.machineMs += 60 * minuteMs;
+  await pass(10 * minuteMs);
+  expect(asks()).toBe(1);
+  page.hidden = false;
+  comesIntoView();
+  await settle();
+  expect(asks()).toBe(2);
+});
+
+test.each([-60, 60])('clock: a machine clock that changes by %i minutes is noticed', async (minutes) => {
+  const { clock, time, answers, asks, follow, pass } = openFollowing();
+  answers.push(10_000_000);
+  await follow();
+  await pass(minuteMs);
+  time.machineMs += minutes * minuteMs;
+  answers.push(10_060_500);
+  await pass(500);
+  expect(asks()).toBe(2);
+  expect(clock.nowMs.value).toBe(10_060_500);
+  await pass(10 * minuteMs);
+  expect(asks()).toBe(2);
+  expect(clock.nowMs.value).toBe(10_660_500);
+});
+
+test('clock: until the server answers, a machine clock that was set back counts for nothing', async () => {
+  const { clock, time, answers, follow, pass } = openFollowing();
+  answers.push(10_000_000);
+  await follow();
+  time.machineMs -= 60 * minuteMs;
+  await pass(minuteMs);
+  expect(clock.read()).toBe(10_060_000);
+});
+
+test('clock: after a sleep, in which the steady clock of some browsers stops, the time is right before the server answers', async () => {
+  const { clock, page, time, answers, follow } = openFollowing();
+  answers.push(10_000_000);
+  await follow();
+  page.hidden = true;
+  time.machineMs += 60 * minuteMs;
+  expect(clock.read()).toBe(10_000_000 + 60 * minuteMs);
+});
+
+test('clock: an answer that was on its way while the machine clock changed is not used', async () => {
+  const { clock, time, answers, asks, settle, pass, follow } = openFollowing();
+  answers.push(10_000_000);
+  const following = follow();
+  time.machineMs += 60 * minuteMs; // asked, not yet answered
+  await following;
+  await settle();
+  answers.push(10_000_000);
+  await pass(minuteMs);
+  expect(asks()).toBe(2);
+  expect(clock.read()).toBeGreaterThanOrEqual(10_000_000);
+  expect(clock.read()).toBeLessThanOrEqual(10_000_000 + minuteMs);
+});
+
+test('clock: in a sandbox, whose time is read again and again, the server is not asked', async () => {
+  const { clock, time, asks, follow, pass } = openFollowing();
+  await follow();
+  clock.runFrom(5_000_000, 60);
+  time.machineMs -= 60 * minuteMs;
+  await pass(10 * minuteMs);
+  expect(asks()).toBe(1);
+  expect(clock.read()).toBe(5_000_000 + 60 * 10 * minuteMs);
 });

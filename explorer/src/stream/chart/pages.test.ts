@@ -115,6 +115,31 @@ test('pages: after a 429, nothing is loaded until the second that the server ask
   expect(asked).toHaveLength(3);
 });
 
+test('pages: waits end when the clock is set back, but a final failure stays', async () => {
+  const { pages, asked, settle } = scripted();
+  const hourAhead = 5_000 + 3_600;
+  pages.want([chunk(0), chunk(100), chunk(4_950)], hourAhead);
+  asked[0]?.fail(new SealpostError('network_error', 'Away.'));
+  asked[1]?.fail(new SealpostError('unauthorized', 'No.', { status: 401 }));
+  asked[2]?.fail(new SealpostError('rate_limited', 'Slow.', { status: 429, details: { retryAfterSeconds: 20 } }));
+  await settle();
+  pages.want([chunk(0), chunk(100), chunk(4_950)], 5_000);
+  expect(asked.slice(3).map(({ start }) => start)).toEqual([0, 4_950]);
+});
+
+test('pages: a chunk that is not over is loaded again when the clock is set back', async () => {
+  const { pages, asked, settle } = scripted();
+  pages.want([chunk(4_950)], 5_000 + 3_600); // by this clock it is over
+  asked[0]?.answer([1]);
+  await settle();
+  pages.want([chunk(4_950)], 5_000);
+  expect(asked).toHaveLength(2);
+  asked[1]?.answer([2]);
+  await settle();
+  pages.want([chunk(4_950)], 5_001);
+  expect(asked).toHaveLength(2);
+});
+
 test('pages: a bounded number of chunks is kept, the last wanted ones', async () => {
   const { pages, asked, settle } = scripted();
   for (let i = 0; i < 200; i++) {

@@ -38,10 +38,18 @@ const retrySeconds = 5;
 const retrySecondsMax = 60;
 const chunksMax = 96;
 
+/** Seconds; `to` may be Infinity. */
+type Wait = { readonly from: number; readonly to: number };
+
+/** Also when the clock was set back to before it began. */
+const isOver = ({ from, to }: Wait, now: number): boolean => now >= to || (now < from && to < Number.POSITIVE_INFINITY);
+
+const noWait: Wait = { from: 0, to: 0 };
+
 type Entry<T> = {
   loaded: LoadedChunk<T> | undefined;
   loading: AbortController | undefined;
-  failure: { readonly error: unknown; readonly retryAt: number } | undefined;
+  failure: { readonly error: unknown; readonly wait: Wait } | undefined;
   failures: number;
 };
 
@@ -62,8 +70,8 @@ const waitSecondsOf = (error: unknown, failures: number): number => {
 
 const isDue = <T>({ loaded, loading, failure }: Entry<T>, { start, seconds }: ChunkKey, now: number): boolean => {
   if (loading !== undefined || start > now) return false;
-  if (failure !== undefined) return now >= failure.retryAt;
-  if (loaded === undefined) return true;
+  if (failure !== undefined) return isOver(failure.wait, now);
+  if (loaded === undefined || loaded.atSecond - now >= renewSeconds) return true; // the clock was set back
   return loaded.atSecond < start + seconds + settleSeconds && now - loaded.atSecond >= renewSeconds;
 };
 
@@ -72,8 +80,8 @@ export const createChartPages = <T>(
   onChange: () => void,
 ): ChartPages<T> => {
   const entries = new Map<string, Entry<T>>();
-  /** Until this second, the server wants no requests. */
-  let pausedTo = 0;
+  /** In this time, the server wants no requests. */
+  let pause: Wait = noWait;
   const start = (chunk: ChunkKey, entry: Entry<T>, nowSeconds: number): void => {
     const controller = new AbortController();
     entry.loading = controller;
@@ -85,9 +93,12 @@ export const createChartPages = <T>(
     load(chunk, controller.signal).then(
       (values) => end({ loaded: { values, atSecond: nowSeconds }, failures: 0 }),
       (error: unknown) => {
-        if (entry.loading === controller) pausedTo = Math.max(pausedTo, nowSeconds + pauseSecondsOf(error));
+        const to = nowSeconds + pauseSecondsOf(error);
+        if (entry.loading === controller && (to > pause.to || isOver(pause, nowSeconds)))
+          pause = { from: nowSeconds, to };
         const failures = entry.failures + 1;
-        end({ failure: { error, retryAt: nowSeconds + waitSecondsOf(error, failures) }, failures });
+        const wait = { from: nowSeconds, to: nowSeconds + waitSecondsOf(error, failures) };
+        end({ failure: { error, wait }, failures });
       },
     );
   };
@@ -110,7 +121,7 @@ export const createChartPages = <T>(
       for (const [text, entry] of entries) if (!wanted.has(text)) cancel(entry);
       for (const chunk of chunks) {
         const entry = touch(chunk);
-        if (nowSeconds >= pausedTo && isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
+        if (isOver(pause, nowSeconds) && isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
       }
       for (const text of entries.keys()) {
         if (entries.size <= Math.max(chunksMax, wanted.size)) break;
@@ -121,7 +132,7 @@ export const createChartPages = <T>(
     failureOf: (chunks) =>
       chunks.map((chunk) => entries.get(textOf(chunk))?.failure).find((failure) => failure !== undefined),
     retry: () => {
-      pausedTo = 0;
+      pause = noWait;
       for (const entry of entries.values()) entry.failure = undefined;
     },
     close: () => {
