@@ -10,6 +10,10 @@ export type CuttingProxy = {
   readonly downOrigins: Set<string>;
   /** Nothing passes any more, and nobody is told. */
   readonly freeze: () => void;
+  /** The same for one connection, the oldest that is open. */
+  readonly freezeOne: () => void;
+  /** How many connections there have been. */
+  readonly opened: () => number;
   readonly thaw: () => void;
   /** Drops every connection whose last request has a text in its head, in any case. */
   readonly drop: (text: string) => void;
@@ -22,6 +26,7 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
   const pairs = new Map<Socket, { readonly upstream: Socket; head: string }>();
   const waiting: (() => void)[] = [];
   let isFrozen = false;
+  let opened = 0;
 
   const isDown = (head: string): boolean => proxy.downOrigins.has(/^x-cll-origin: *(\S+)/im.exec(head)?.[1] ?? '');
   const join = (client: Socket, first: Buffer): void => {
@@ -53,6 +58,7 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
   const accepted = new Set<Socket>(); // browsers open connections before they need them
   const server = createServer((client) => {
     accepted.add(client);
+    opened += 1;
     client.on('error', () => client.destroy());
     client.on('close', () => accepted.delete(client));
     client.once('data', (first) => {
@@ -78,6 +84,12 @@ export const openCuttingProxy = async (port: number): Promise<CuttingProxy> => {
       isFrozen = true;
       eachSocket((socket) => void socket.pause());
     },
+    freezeOne: () => {
+      const [oldest] = pairs;
+      oldest?.[0].pause();
+      oldest?.[1].upstream.pause();
+    },
+    opened: () => opened,
     thaw: () => {
       isFrozen = false;
       eachSocket((socket) => void socket.resume());

@@ -1,13 +1,14 @@
 // What happens when the database is away, stuck, or has no connection to spare; and that nothing is acknowledged which is not sure.
 import postgres from 'postgres';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { freePort } from '../../../../tests/support/free-port.ts';
 import { type CuttingProxy, openCuttingProxy } from '../../../../tests/support/proxies/cutting-proxy.ts';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';
 import { parseAddress } from './address.ts';
-import { openWriteConnection } from './connection.ts';
+import { openPool, openWriteConnection } from './connection.ts';
 
 const { report } = await createSignedReports();
 const server = await startPostgres();
@@ -85,6 +86,83 @@ test('postgres: a network that drops everything leads to a time-out, and connect
   const outcomes = await eventually(() => store.reports.append(run(5, 2)));
   for (const outcome of outcomes) expect(['stored', 'duplicate']).toContain(outcome);
   expect(await eventually(() => store.reports.position())).toBe(7);
+});
+
+test('postgres: one silent connection among several fails a few reads, and is replaced', async () => {
+  const proxy = await openProxy();
+  const [max, readers, boundMs] = [5, 12, 2_000];
+  let waiting = 0;
+  const pool = openPool(parseAddress(through(proxy, 'one_silent', 'read_ms=2000')), max, boundMs, {
+    tell: (event) => {
+      if (event.kind === 'statements') waiting += event.change;
+    },
+  });
+  opened.push(pool);
+  const read = () => pool.run<{ n: number }>('SELECT $1::int AS n', [1]);
+  const readAll = () => Promise.allSettled(Array.from({ length: readers }, read));
+  await eventually(async () => {
+    await readAll();
+    if (proxy.opened() < max) throw new Error('Not all connections are open yet.');
+  });
+  proxy.freezeOne();
+  const failures: unknown[] = [];
+  let reads = 0;
+  const readOn = async (): Promise<void> => {
+    while (proxy.opened() === max && failures.length <= 2 * readers) {
+      reads += 1;
+      await read().catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: readers }, readOn));
+  for (const failure of failures) expect(failure).toMatchObject(unavailable);
+  expect(proxy.opened()).toBeGreaterThan(max);
+  expect(failures.length).toBeLessThanOrEqual(readers);
+  expect(reads).toBeGreaterThan(10 * readers); // the other connections went on
+  // No place is taken by statements of the silent one.
+  await expect.poll(() => waiting).toBe(0);
+  for (const one of await readAll()) expect(one).toMatchObject({ status: 'fulfilled', value: [{ n: 1 }] });
+});
+
+test('postgres: while new connections are refused, those that are open answer', async () => {
+  const proxy = await openProxy();
+  const pool = openPool(parseAddress(through(proxy, 'refused', 'read_ms=5000')), 3, 5_000);
+  opened.push(pool);
+  const pid = async () => (await pool.run<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid ?? 0;
+  await eventually(async () => {
+    if (new Set(await Promise.all([pid(), pid(), pid()])).size < 3) throw new Error('Not all are open yet.');
+  });
+  proxy.upstreamPort = await freePort();
+  await database`SELECT pg_terminate_backend(${await pid()})`;
+  const failures: unknown[] = [];
+  for (let i = 0; i < 50; i++) await pid().catch((error: unknown) => failures.push(error));
+  for (const failure of failures) expect(failure).toMatchObject(unavailable);
+  expect(failures.length).toBeLessThanOrEqual(2);
+});
+
+test('postgres: a slow statement fails alone, and its connection is kept', async () => {
+  const proxy = await openProxy();
+  const pool = openPool(parseAddress(through(proxy, 'one_slow', 'read_ms=2000')), 2, 2_000);
+  opened.push(pool);
+  const pids = async () =>
+    new Set(
+      (await Promise.all([1, 2].map(() => pool.run<{ pid: number }>('SELECT pg_backend_pid() AS pid')))).map(
+        ([row]) => row?.pid,
+      ),
+    );
+  await eventually(async () => {
+    if ((await pids()).size < 2) throw new Error('Not all connections are open yet.');
+  });
+  let isOver = false;
+  const slow = pool.run('SELECT pg_sleep(60)').catch((error: unknown) => error);
+  void slow.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await pool.run('SELECT 1');
+  expect(await slow).toMatchObject(unavailable);
+  await eventually(async () => {
+    if ((await pids()).size < 2) throw new Error('The slow statement is not over yet.');
+  });
+  expect(proxy.opened()).toBe(2);
 });
 
 test('postgres: a connection that ends in a transaction fails that one, not the process', async () => {

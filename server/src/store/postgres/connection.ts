@@ -81,6 +81,9 @@ const diskFull = '53100';
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof postgres.PostgresError ? error.code : undefined;
 
+/** Is it the end of a connection, or its rejection? */
+const isFatal = (error: unknown): boolean => error instanceof postgres.PostgresError && error.severity === 'FATAL';
+
 /** An operating failure by its name; any other error as it is. */
 const toStoreError = (error: unknown): unknown => {
   if (error instanceof StoreError || !(error instanceof Error)) return error;
@@ -107,7 +110,52 @@ export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: 
 
 export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
 
-/** A pool for single statements. A statement without an answer in time fails; if no other had one either, all connections are replaced. */
+/** One connection of a pool, with a client of its own: the driver replaces no connection, only a client can be ended. */
+type PoolConnection = {
+  readonly client: Client;
+  /** Statements without an answer. */
+  waiting: number;
+  /** When the last one ended, or the first one was sent. */
+  quietSince: number;
+  /** Is it open, by how the last one ended? */
+  isOpen: boolean;
+};
+
+/** The database ends a statement at the bound too: its error has so much longer to arrive, before the connection counts as silent. */
+const graceMaxMs = 1_000;
+
+const createPoolConnections = (open: () => Client, max: number, boundMs: number) => {
+  const openOne = (): PoolConnection => ({ client: open(), waiting: 0, quietSince: 0, isOpen: false });
+  let connections = Array.from({ length: max }, openOne);
+  const silentMs = boundMs + Math.min(boundMs, graceMaxMs);
+  const hasBeenQuiet = ({ waiting, quietSince }: PoolConnection, ms: number): boolean =>
+    waiting > 0 && performance.now() - quietSince >= ms;
+  const replace = (isStuck: (connection: PoolConnection) => boolean): void => {
+    const stuck = connections.filter(isStuck);
+    connections = connections.map((connection) => (stuck.includes(connection) ? openOne() : connection));
+    for (const { client } of stuck) client.end({ timeout: 0 }).catch(() => {}); // not awaited
+  };
+  const isSilent = (connection: PoolConnection): boolean => hasBeenQuiet(connection, silentMs);
+  return {
+    /** The one with the fewest statements waiting: rather one that is open, and one without an answer within the bound only if all are. */
+    next: (): PoolConnection => {
+      // Not at once: answers that arrived while this process was blocked are processed before `setImmediate`.
+      if (connections.some(isSilent)) setImmediate(() => replace(isSilent));
+      const rank = (connection: PoolConnection): number =>
+        connection.waiting +
+        (connection.isOpen ? 0 : 0.5) +
+        (hasBeenQuiet(connection, boundMs) ? max * waitingPerConnection : 0);
+      return connections.reduce((best, other) => (rank(other) < rank(best) ? other : best));
+    },
+    replaceAll: () => replace(() => true),
+    close: () => Promise.all(connections.map(({ client }) => client.end({ timeout: 1 }))),
+  };
+};
+
+/**
+ * A pool for single statements. A statement without an answer in time fails; if no other had one either, all connections are replaced. One that stays
+ * silent while others answer is replaced too, at the next statement.
+ */
 export const openPool = (
   address: DatabaseTarget,
   max: number,
@@ -115,41 +163,49 @@ export const openPool = (
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
 ): Pool => {
   const hosts = createHostChoice();
-  const open = () => openClient(address, { hosts, max, statementMs: boundMs, isFleeting });
-  let client = open();
+  const open = () => openClient(address, { hosts, max: 1, statementMs: boundMs, isFleeting });
+  const connections = createPoolConnections(open, max, boundMs);
   let waiting = 0;
   let answeredAt = performance.now();
   let closed = false;
   const renew = (): void => {
     if (closed || performance.now() - answeredAt < boundMs) return;
-    const stuck = client;
-    client = open();
     answeredAt = performance.now();
-    stuck.end({ timeout: 0 }).catch(() => {}); // not awaited
+    connections.replaceAll();
   };
   const failed = (reason: StatementFailure, error: Error): Error => {
     tell({ kind: 'statementFailed', reason });
     return error;
   };
-  const ended = (): void => {
+  const began = (connection: PoolConnection): void => {
+    if (connection.waiting === 0) connection.quietSince = performance.now();
+    connection.waiting += 1;
+    waiting += 1;
+    tell({ kind: 'statements', change: 1 });
+  };
+  const ended = (connection: PoolConnection, error?: unknown): void => {
+    const now = performance.now();
+    const isAnswered = error === undefined || sqlState(error) !== undefined;
+    if (isAnswered) answeredAt = now;
+    connection.waiting -= 1;
+    connection.quietSince = now;
+    connection.isOpen = isAnswered && !isFatal(error);
     waiting -= 1;
     tell({ kind: 'statements', change: -1 });
   };
   const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
     if (closed) throw new StoreError('store_closed', 'The store is closed.');
+    const connection = connections.next();
     if (waiting >= max * waitingPerConnection)
       throw failed('exhausted', unavailable(`has ${waiting} reads waiting already`));
-    waiting += 1;
-    tell({ kind: 'statements', change: 1 });
-    const asked = runOn(client)<Row>(text, parameters).then(
+    began(connection);
+    const asked = runOn(connection.client)<Row>(text, parameters).then(
       (rows) => {
-        ended();
-        answeredAt = performance.now();
+        ended(connection);
         return rows;
       },
       (error: unknown) => {
-        ended();
-        if (sqlState(error) !== undefined) answeredAt = performance.now();
+        ended(connection, error);
         throw toStoreError(error);
       },
     );
@@ -165,7 +221,7 @@ export const openPool = (
     run,
     close: async () => {
       closed = true;
-      await client.end({ timeout: 1 });
+      await connections.close();
     },
   };
 };
