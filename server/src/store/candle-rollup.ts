@@ -33,6 +33,9 @@ export type Rollup = {
   readonly close: bigint;
 };
 
+/** What a roll-up takes of a report. */
+export type PricedMoment = { readonly observationsMs: number; readonly price: bigint };
+
 /** The roll-up of one report. */
 export const rollUp = (ms: number, price: bigint): Rollup => ({
   firstMs: ms,
@@ -69,6 +72,19 @@ export const mergeRollups = (a: Rollup | undefined, b: Rollup): Rollup => {
     close: last.close,
   };
 };
+
+/** The roll-up of prices; undefined without any. */
+export const rollUpAll = (prices: readonly PricedMoment[]): Rollup | undefined =>
+  prices.reduce(
+    (sum: Rollup | undefined, { observationsMs, price }) => mergeRollups(sum, rollUp(observationsMs, price)),
+    undefined,
+  );
+
+/** Do two roll-ups say the same? */
+export const isSameRollup = (a: Rollup | undefined, b: Rollup | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : rollupFields.every((field) => a[field] === b[field]);
+
+const rollupFields = ['firstMs', 'lastMs', 'reports', 'open', 'high', 'low', 'close'] as const;
 
 /** The candle of everything that two in ascending order cover. */
 export const mergeCandles = (a: Candle, b: Candle): Candle => ({

@@ -9,10 +9,12 @@ import {
   type CandleSlice,
   finerSeconds,
   mergeRollups,
+  type PricedMoment,
   planRollups,
   type Rollup,
   type RollupRange,
   rollUp,
+  rollUpAll,
 } from '../candle-rollup.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
@@ -44,6 +46,10 @@ const tableOf = (tables: ReportTables, seconds: number): Table | undefined =>
   tables[nameOf.get(seconds) as RollupTable]; // one for each
 
 const startOf = (ms: number, bucketMs: number): number => Math.floor(ms / bucketMs) * bucketMs;
+
+/** The key of the roll-up that covers the moment of another key. */
+const keyOf = (key: Buffer, bucketMs: number): Buffer =>
+  reportKey(streamOfKey(key), startOf(observationsOfKey(key), bucketMs));
 
 const encodeRollup = (stream: number, { firstMs, lastMs, reports, open, high, low, close }: Rollup): Buffer => {
   const value = Buffer.allocUnsafe(headBytes + 4 * priceBytes);
@@ -98,11 +104,14 @@ export const checkCandle = (table: RollupTable, key: Buffer, value: Buffer): voi
 
 const bucketOf = (table: RollupTable): number => rollupTables.find(([name]) => name === table)?.[1] ?? minuteMs;
 
+/** The key of the roll-up of a kind that covers the moment of a key. */
+export const rollupKeyOf = (table: RollupTable, key: Buffer): Buffer => keyOf(key, bucketOf(table));
+
 /** Roll-ups of minutes merged into those that cover them, by their keys. */
 const gather = (rollups: Iterable<readonly [Buffer, Rollup]>, bucketMs: number) => {
   const gathered = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
   for (const [minute, rollup] of rollups) {
-    const key = reportKey(streamOfKey(minute), startOf(observationsOfKey(minute), bucketMs));
+    const key = keyOf(minute, bucketMs);
     const name = key.toString('latin1');
     const known = gathered.get(name);
     if (known === undefined) gathered.set(name, { key, rollup });
@@ -127,19 +136,31 @@ function* minutesOf(tables: ReportTables, stream: number, fromMs: number, endMs:
   }
 }
 
-/** Collects what a transaction adds to roll-ups and writes each of them once. */
-export const createCandleWriter = (tables: ReportTables, damage: DamageLog) => {
+/** The prices of a stream's stored reports in a range of milliseconds, the end not included. */
+type PricesOf = (stream: number, fromMs: number, endMs: number) => readonly PricedMoment[];
+
+/** Collects what a transaction adds to roll-ups and writes each of them once. `pricesOf` reads what is stored by then. */
+export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pricesOf: PricesOf) => {
   const added = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
+  const rebuilt = new Set<string>();
+  const nameIn = (key: Buffer, bucketMs: number): string => `${bucketMs} ${keyOf(key, bucketMs).toString('latin1')}`;
   /** Adds to a stored roll-up. A damaged minute stays as it is: without its other reports it would be wrong. */
   const put = (name: RollupTable, bucketMs: number, key: Buffer, rollup: Rollup): void => {
     const table = tables[name];
     const value = table?.get(key);
     const stored = value && containRollup(name, key, value, bucketMs, damage);
-    if (value === undefined || stored !== undefined)
+    const isRebuilt = rebuilt.size > 0 && rebuilt.has(nameIn(key, bucketMs));
+    if (isRebuilt && name === 'candles')
+      table?.put(key, encodeRollup(streamOfKey(key), rollUpMinute(key, pricesOf) ?? rollup));
+    else if (!isRebuilt && (value === undefined || stored !== undefined))
       table?.put(key, encodeRollup(streamOfKey(key), mergeRollups(stored, rollup)));
     else if (name !== 'candles') rebuild(tables, name, bucketMs, key, damage);
   };
   return {
+    /** Has the minute, hour and day of a report rebuilt: they may count it already. */
+    rebuild: (key: Buffer): void => {
+      for (const [, bucketMs] of rollupTables) rebuilt.add(nameIn(key, bucketMs));
+    },
     add: (stream: number, { observationsMs, price }: NewReport): void => {
       if (price === undefined) return;
       const key = reportKey(stream, startOf(observationsMs, minuteMs));
@@ -163,11 +184,23 @@ export const createCandleWriter = (tables: ReportTables, damage: DamageLog) => {
   };
 };
 
-/** Rebuilds a damaged hour or day from the intact minutes that it covers. */
-const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
+/** What the reports of a minute make of it; undefined without any. */
+const rollUpMinute = (key: Buffer, pricesOf: PricesOf): Rollup | undefined =>
+  rollUpAll(pricesOf(streamOfKey(key), observationsOfKey(key), observationsOfKey(key) + minuteMs));
+
+/** What the intact minutes make of an hour or day; undefined without any. */
+const mergeMinutes = (tables: ReportTables, bucketMs: number, key: Buffer, damage: DamageLog): Rollup | undefined => {
   const fromMs = observationsOfKey(key);
-  const minutes = minutesOf(tables, streamOfKey(key), fromMs, fromMs + bucketMs, damage);
-  for (const { rollup } of gather(minutes, bucketMs)) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
+  let merged: Rollup | undefined;
+  for (const [, minute] of minutesOf(tables, streamOfKey(key), fromMs, fromMs + bucketMs, damage))
+    merged = mergeRollups(merged, minute);
+  return merged;
+};
+
+/** Rebuilds an hour or day from the intact minutes that it covers. */
+const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
+  const rollup = mergeMinutes(tables, bucketMs, key, damage);
+  if (rollup !== undefined) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
 };
 
 const builtKey = Buffer.from('rollups');
@@ -189,6 +222,9 @@ const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables, damage: Damage
   return mark.before === null ? 'all' : Buffer.from(mark.before, 'hex');
 };
 
+/** Are all hours and days made? Before that, the writer is still making those of an older store. */
+export const areRollupsBuilt = (tables: ReportTables): boolean => builtTo(tables, createDamageLog()) === 'all';
+
 const markBuilt = ({ meta }: ReportTables, built: Built): void =>
   void meta.put(builtKey, encodeKeyedRecord(builtKey, { before: built === 'all' ? null : built.toString('hex') }));
 
@@ -205,7 +241,7 @@ export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean =
   const entries = [...tables.candles.getRange({ start: built, limit: builtMinutesMax })];
   const isLast = entries.length < builtMinutesMax;
   const last = entries.findLast(({ key }) => key.length === keyBytes);
-  const end = isLast || last === undefined ? undefined : dayKeyOf(last.key);
+  const end = isLast || last === undefined ? undefined : keyOf(last.key, dayMs);
   const minutes = entries.flatMap(({ key, value }) => {
     if (end !== undefined && Buffer.compare(key, end) >= 0) return [];
     const rollup = containRollup('candles', key, value, minuteMs, damage);
@@ -217,8 +253,6 @@ export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean =
   markBuilt(tables, end ?? 'all');
   return end !== undefined;
 };
-
-const dayKeyOf = (key: Buffer): Buffer => reportKey(streamOfKey(key), startOf(observationsOfKey(key), dayMs));
 
 /** The records that a damaged one may stand for: under its own key, or where its content belongs. */
 export const rollupKeys = (
@@ -237,27 +271,42 @@ export const rollupKeys = (
 };
 
 type Entry = { readonly key: Buffer; readonly value: Buffer };
-type PricedMoment = { readonly observationsMs: number; readonly price: bigint };
 
-/** Rebuilds a missing roll-up: a minute from its reports, others from their minutes. True if it exists afterwards. */
-export const restoreRollup = (
+/** What a roll-up is made of makes of it: reports of a minute, minutes of an hour or day. */
+export const deriveRollup = (
   tables: ReportTables,
   table: RollupTable,
   key: Buffer,
-  reportsOf: (stream: number, fromMs: number, endMs: number) => readonly PricedMoment[],
-): boolean => {
-  const [bucketMs, fromMs] = [bucketOf(table), observationsOfKey(key)];
-  if (fromMs % bucketMs !== 0) return false;
-  if (tables[table]?.get(key) !== undefined) return true;
-  if (table !== 'candles') rebuild(tables, table, bucketMs, key, createDamageLog());
-  else {
-    const reports = reportsOf(streamOfKey(key), fromMs, fromMs + bucketMs);
-    const merged = reports.reduce(
-      (sum: Rollup | undefined, { observationsMs, price }) => mergeRollups(sum, rollUp(observationsMs, price)),
-      undefined,
-    );
-    if (merged !== undefined) tables.candles.put(key, encodeRollup(streamOfKey(key), merged));
+  pricesOf: PricesOf,
+): Rollup | undefined =>
+  table === 'candles' ? rollUpMinute(key, pricesOf) : mergeMinutes(tables, bucketOf(table), key, createDamageLog());
+
+/** Replaces a roll-up, or removes it. */
+export const putRollup = (tables: ReportTables, table: RollupTable, key: Buffer, rollup: Rollup | undefined): void => {
+  if (rollup === undefined) tables[table]?.remove(key);
+  else tables[table]?.put(key, encodeRollup(streamOfKey(key), rollup));
+};
+
+/** The intact roll-ups of a stream, ascending. */
+export function* storedRollups(tables: ReportTables, table: RollupTable, stream: number) {
+  for (const { key, value } of tables[table]?.getRange(keysFrom(stream, 0)) ?? []) {
+    if (key.length !== keyBytes || streamOfKey(key) !== stream) continue;
+    const rollup = containRollup(table, key, value, bucketOf(table), createDamageLog());
+    if (rollup !== undefined) yield [key, rollup] as const;
   }
+}
+
+/** A stored roll-up; undefined where it is missing or damaged. */
+export const storedRollup = (tables: ReportTables, table: RollupTable, key: Buffer): Rollup | undefined => {
+  const value = tables[table]?.get(key);
+  return value && containRollup(table, key, value, bucketOf(table), createDamageLog());
+};
+
+/** Rebuilds a missing roll-up: a minute from its reports, others from their minutes. True if it exists afterwards. */
+export const restoreRollup = (tables: ReportTables, table: RollupTable, key: Buffer, pricesOf: PricesOf): boolean => {
+  if (observationsOfKey(key) % bucketOf(table) !== 0) return false;
+  if (tables[table]?.get(key) !== undefined) return true;
+  putRollup(tables, table, key, deriveRollup(tables, table, key, pricesOf));
   return tables[table]?.get(key) !== undefined;
 };
 

@@ -7,8 +7,10 @@ import { openService, type Service } from '../../../../../tests/support/running-
 import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { withPrice } from '../../../store/format/report-contents.ts';
 import { openEnvironment, openTable } from '../../../store/lmdb/environment.ts';
 import { openStore } from '../../../store/open.ts';
+import type { NewReport } from '../../../store/store.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
@@ -22,9 +24,9 @@ let source: Service;
 let env: NodeJS.ProcessEnv;
 
 /** A store with all reports, and what it needs to verify them. */
-const fill = async (url: string): Promise<void> => {
+const fill = async (url: string, filled: readonly NewReport[] = reports): Promise<void> => {
   const store = await openStore(url, 'write');
-  await store.reports.append(reports);
+  await store.reports.append(filled);
   await store.admin.update('stream', [feedId], () => [testStream(feedId)], act);
   await registerSigners(store, signerSets, { retiredAt: '2025-01-01T00:00:00.000Z' });
   await store.close();
@@ -44,8 +46,8 @@ afterAll(async () => {
 });
 
 /** Destroys the index of a block. */
-const destroy = async (nth: number): Promise<void> => {
-  const environment = openEnvironment(join(folder, 'reports'), false);
+const destroy = async (nth: number, at = folder): Promise<void> => {
+  const environment = openEnvironment(join(at, 'reports'), false);
   const blocks = openTable(environment, 'blocks');
   const { key, value } = [...blocks.getRange()][nth] as { key: Buffer; value: Buffer }; // there are two
   environment.root.transactionSync(() => blocks.put(key, Buffer.from(value).fill(0, 0, 40)));
@@ -73,6 +75,26 @@ test('store repair: what is lost is listed, then fetched from another deployment
     '0 damaged records set aside.\n92 reports fetched and stored.\nNothing is lost.\n',
   ]);
   expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('No problems found.');
+});
+
+test('store repair: what is fetched counts once in the candles of its minute, hour and day', async () => {
+  const priced = join(folder, 'priced');
+  await fill(priced, reports.map(withPrice));
+  const candles = async () => {
+    const store = await openStore(priced, 'read');
+    const read = async (resolution: number) =>
+      (await store.reports.candles(feedId, { from: start - 86_400, to: start + 86_400, resolution })).candles;
+    const all = [await read(60), await read(3_600), await read(86_400)];
+    await store.close();
+    return all;
+  };
+  const before = await candles();
+  await destroy(0, priced);
+  const there = { ...env, SEALPOST_STORE: priced };
+  const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env: there });
+  expect([code, JSON.parse(stdout).fetched]).toEqual([0, { stored: 92, rejected: 0 }]);
+  expect(await candles()).toEqual(before);
+  rmSync(priced, { recursive: true });
 });
 
 test('store repair: a report that does not verify is not stored, and stays lost', async () => {

@@ -3,15 +3,14 @@ import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
-import { contentsOf } from '../../format/report-contents.ts';
 import type { AsideFile, createRepairTally, Loss, RepairOptions } from '../../repair.ts';
 import { CorruptRecordError } from '../../store.ts';
 import { checkCandle, restoreRollup, rollupKeys, rollupNames } from '../candles.ts';
 import { checkStreamRow } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
 import { checkMeta, isMetaName, prepareReports } from '../format.ts';
-import { foundFrom } from '../read/found-reports.ts';
-import { type ReportSource, readFound } from '../read/runs.ts';
+import { pricesIn } from '../read/found-reports.ts';
+import type { ReportSource } from '../read/runs.ts';
 import { decodeSetAside } from '../read/set-aside.ts';
 import {
   decodeAppended,
@@ -212,17 +211,4 @@ export const rebuildRollups = (repair: Repair, source: ReportSource): void => {
       else lost.push({ ...nothing, table: name, key: entry.key.toString('hex'), what: dependentsOf(name, '') });
     }
   }
-};
-
-/** The prices of a stream's reports in a range of milliseconds, the end not included. */
-const pricesIn = (source: ReportSource, stream: number, fromMs: number, endMs: number) => {
-  const prices: { readonly observationsMs: number; readonly price: bigint }[] = [];
-  for (const found of foundFrom(source, stream, fromMs)) {
-    const { observationsMs } = found.window;
-    if (observationsMs >= endMs) break;
-    const report = readFound(source, stream, found);
-    const contents = report && contentsOf(report.fullReport);
-    if (contents !== undefined) prices.push({ observationsMs, price: contents.price });
-  }
-  return prices;
 };

@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { flipInFile } from '../../../../../tests/damage/flip.ts';
@@ -177,4 +178,83 @@ test('repair: it fails while another process may write', async () => {
     await expect(repair()).rejects.toMatchObject({ code: 'store_locked' });
     expect((await repair({ dryRun: true })).lost).toEqual([]);
   }, 'write');
+});
+
+const allCandles = (feedId: FeedId) =>
+  withStore(({ reports }) =>
+    Promise.all(
+      [60, 3_600, 86_400].map(async (resolution) => {
+        const { candles } = await reports.candles(feedId, { from: t0 - 86_400, to: t0 + 86_400, resolution });
+        return candles;
+      }),
+    ),
+  );
+const countsOf = async (feedId: FeedId) =>
+  (await allCandles(feedId)).map((candles) => candles.map(({ reports }) => reports));
+
+/** Has the first roll-up of each kind count a report more, as if one had been added twice. */
+const countTwice = async (): Promise<void> => {
+  for (const name of ['candles', 'hourCandles', 'dayCandles'])
+    await alter('reports', name, 0, (value) => {
+      value.writeUInt32BE(value.readUInt32BE(16) + 1, 16);
+      value.writeUInt32BE(crc32(value.subarray(4), 1), 0);
+    });
+};
+
+test('repair: roll-ups that are not what their reports make are rebuilt', async () => {
+  const before = await allCandles(first);
+  await countTwice();
+  expect(await countsOf(first)).toEqual([[61, 60, 30], [151], [151]]);
+  const rebuilt = { candles: 1, hourCandles: 1, dayCandles: 1 };
+  expect(await repair({ dryRun: true })).toMatchObject({ setAside: 0, rebuilt, lost: [] });
+  expect(await countsOf(first)).toEqual([[61, 60, 30], [151], [151]]);
+  expect(await repair()).toEqual({ file: null, setAside: 0, rebuilt, lost: [], left: [] });
+  expect(await allCandles(first)).toEqual(before);
+  expect((await repair()).rebuilt).toEqual({});
+});
+
+test('repair: an hour or day that is not what its minutes make is rebuilt', async () => {
+  const before = await allCandles(first);
+  await alter('reports', 'dayCandles', 0, (value) => {
+    value.writeUInt8(value.readUInt8(20 + 2 * 24 - 1) ^ 4, 20 + 2 * 24 - 1); // the end of the high
+    value.writeUInt32BE(crc32(value.subarray(4), 1), 0);
+  });
+  expect(await allCandles(first)).not.toEqual(before);
+  expect((await repair()).rebuilt).toEqual({ dayCandles: 1 });
+  expect(await allCandles(first)).toEqual(before);
+});
+
+test('repair: what is lost leaves the roll-ups, and counts once when it is sent again', async () => {
+  const before = await allCandles(first);
+  await alter('reports', 'tail', 0, (value) => void value.fill(0, 0, 20));
+  const { lost, rebuilt } = await repair();
+  expect(lost).toMatchObject([{ feedId: first, reports: 61 }]);
+  expect(rebuilt).toMatchObject({ candles: 2, hourCandles: 1, dayCandles: 1 });
+  expect(await countsOf(first)).toEqual([[60, 29], [89], [89]]);
+  for (const seconds of [run(first, 140, 1), run(first, 89, 61)])
+    await withStore(({ reports }) => reports.append(priced(seconds)), 'write');
+  expect(await allCandles(first)).toEqual(before);
+});
+
+test('repair: roll-ups that retention has shortened stay as they are', async () => {
+  await withStore(async ({ reports }) => {
+    const retention = { beforeMs: (t0 + 100) * 1_000, bytesMax: Number.POSITIVE_INFINITY };
+    while ((await reports.trim(retention)).more);
+  }, 'write');
+  expect((await secondsOf(first))[0]).toBe(89);
+  const before = await allCandles(first);
+  expect((await repair()).rebuilt).toEqual({});
+  expect(await allCandles(first)).toEqual(before);
+});
+
+test('repair: reports of a stream that was given another number are in its roll-ups', async () => {
+  const [minutes = []] = await allCandles(first);
+  for (const name of ['numbers', 'feedIds'])
+    await tamper('reports', name, (table) => void table.removeSync([...table.getKeys()][0] as Buffer)); // that of the first
+  await withStore(({ reports }) => reports.append(priced(run(first, 150, 1))), 'write');
+  expect(await countsOf(first)).toEqual([[1], [1], [1]]);
+  await repair();
+  expect(await secondsOf(first)).toEqual(range(0, 151));
+  expect(await countsOf(first)).toEqual([[60, 60, 31], [151], [151]]);
+  expect((await allCandles(first))[0]?.slice(0, 2)).toEqual(minutes.slice(0, 2));
 });

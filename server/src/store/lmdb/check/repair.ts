@@ -27,6 +27,7 @@ import {
 import { holdPlace, takePlace } from '../write/fence.ts';
 import { takeWriterLock } from '../write/writer-lock.ts';
 import { readSignerSets, repairAdministration } from './repair-admin.ts';
+import { compareRollups } from './repair-rollups.ts';
 import {
   applyRun,
   boundLoss,
@@ -109,6 +110,8 @@ const repairReports = async (repair: Repair, signerSets: SignerSets): Promise<vo
   }
   repairAppended(repair);
   rebuildRollups(repair, sourceOf(repair));
+  if (!options.lossesOnly || changes.some(({ reports }) => reports.length > 0))
+    await compareRollups(repair, sourceOf(repair), changes);
   repairCounters(repair, changes.length > 0);
   if (!options.dryRun) listLosses(repair);
   for (const change of changes) if (change.reports.length > 0 && change.table !== 'damaged') tally.add(change.table);

@@ -1,8 +1,10 @@
 // Finds single reports in the runs of a stream: the one valid at a timestamp, its neighbors, and sequences. Corrupt ones are noted and skipped
 // (D120).
 import type { FeedId } from '@sealpost/protocol';
+import type { PricedMoment } from '../../candle-rollup.ts';
 import { secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import type { Block, BlockReport } from '../../format/report-block.ts';
+import { contentsOf } from '../../format/report-contents.ts';
 import { CorruptRecordError, type Neighbours, type ReportPage, type StoredReport, type Window } from '../../store.ts';
 import { keysFrom, type ReportTables } from '../report-tables.ts';
 import {
@@ -161,6 +163,24 @@ export const readFrom = (
     if (reports.length === limit) break;
   }
   return reports;
+};
+
+/** The prices of a stream's intact reports in a range of milliseconds, the end not included. */
+export const pricesIn = (
+  source: ReportSource,
+  stream: number,
+  fromMs: number,
+  endMs: number,
+): readonly PricedMoment[] => {
+  const prices: PricedMoment[] = [];
+  for (const found of foundFrom(source, stream, fromMs)) {
+    const { observationsMs } = found.window;
+    if (observationsMs >= endMs) break;
+    const report = readFound(source, stream, found);
+    const contents = report && contentsOf(report.fullReport);
+    if (contents !== undefined) prices.push({ observationsMs, price: contents.price });
+  }
+  return prices;
 };
 
 /** The page of reports that were read, one more than its limit where others follow. */

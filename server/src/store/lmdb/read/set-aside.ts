@@ -23,12 +23,27 @@ const headBytes = 4 + 2; // checksum of the rest, seeded by the key; length of t
 export const setAside = ({ damaged }: ReportTables, key: Buffer, value: Uint8Array, what: SetAside): void => {
   if (damaged === undefined) return;
   const { entryCount } = damaged.getStats() as { entryCount: number }; // lmdb types it as {}
-  damaged.put(key, encodeSetAside(key, what, entryCount < keptMax ? value : Buffer.alloc(0)));
+  const known = damaged.get(key);
+  // A run that lost reports before is rewritten under the same key: what it lost then stays lost.
+  const lost = [...((known && lostIn(key, known)) ?? []), ...what.lost];
+  damaged.put(key, encodeSetAside(key, { ...what, lost }, entryCount < keptMax ? value : Buffer.alloc(0)));
 };
+
+/** Windows that a description has; the last one covers all that follow it. */
+const windowsMax = 128;
+
+const boundWindows = (lost: readonly Window[]): readonly Window[] =>
+  lost.length <= windowsMax ? lost : [...lost.slice(0, windowsMax - 1), hullOf(lost.slice(windowsMax - 1))];
+
+/** The window from the first beginning to the last end of some. */
+export const hullOf = (windows: readonly Window[]): Window => ({
+  validFromMs: Math.min(...windows.map(({ validFromMs }) => validFromMs)),
+  observationsMs: Math.max(...windows.map(({ observationsMs }) => observationsMs)),
+});
 
 /** The record of a run that was set aside. */
 export const encodeSetAside = (key: Buffer, what: SetAside, value: Uint8Array = Buffer.alloc(0)): Buffer => {
-  const text = Buffer.from(JSON.stringify({ ...what, lost: what.lost.slice(0, 128) }));
+  const text = Buffer.from(JSON.stringify({ ...what, lost: boundWindows(what.lost) }));
   const row = Buffer.concat([Buffer.alloc(headBytes), text, value]);
   row.writeUInt16BE(text.length, 4);
   row.writeUInt32BE(crc32(row.subarray(4), crc32(key)), 0);
@@ -51,16 +66,22 @@ const parseDescription = (text: string): SetAside => {
   }
 };
 
+/** The windows that a record names; undefined where it is damaged. */
+export const lostIn = (key: Buffer, row: Buffer): readonly Window[] | undefined => {
+  try {
+    return decodeSetAside(key, row).lost;
+  } catch (error) {
+    if (error instanceof CorruptRecordError) return undefined;
+    throw error;
+  }
+};
+
 /** Was something set aside that may have held at a moment? */
 export const isLost = ({ damaged }: ReportTables, stream: number, ms: number): boolean => {
   if (damaged === undefined) return false;
   for (const { key, value } of damaged.getRange(keysFrom(stream, 0))) {
-    try {
-      const { lost } = decodeSetAside(key, value);
-      if (lost.some(({ validFromMs, observationsMs }) => validFromMs < ms + 1_000 && ms <= observationsMs)) return true;
-    } catch (error) {
-      if (!(error instanceof CorruptRecordError)) throw error;
-    }
+    const lost = lostIn(key, value) ?? [];
+    if (lost.some(({ validFromMs, observationsMs }) => validFromMs < ms + 1_000 && ms <= observationsMs)) return true;
   }
   return false;
 };

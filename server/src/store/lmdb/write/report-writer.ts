@@ -9,7 +9,7 @@ import type { AppendOutcome, NewReport, StoredReport, Window } from '../../store
 import { createCandleWriter } from '../candles.ts';
 import { createDirectory, putStream } from '../directory.ts';
 import type { Environment } from '../environment.ts';
-import { findFirst, findLastBefore } from '../read/found-reports.ts';
+import { findFirst, findLastBefore, pricesIn } from '../read/found-reports.ts';
 import { momentMax, noteRun, openRun, readFound, runsBefore } from '../read/runs.ts';
 import {
   encodeAppended,
@@ -22,6 +22,7 @@ import {
   writeCounters,
   writePosition,
 } from '../report-tables.ts';
+import { openLostRanges } from './lost-ranges.ts';
 import {
   copyRun,
   firstAtOrAfter,
@@ -68,6 +69,7 @@ export const createReportAppender = (
   damage: DamageLog,
 ): ReportWriter => {
   const states = new Map<FeedId, StreamState>();
+  const lostRanges = openLostRanges(tables);
   let streams = createNumbers(tables, damage);
   let isOrdered = false;
   const stateOf = (transaction: Transaction, feedId: FeedId): StreamState => {
@@ -79,10 +81,10 @@ export const createReportAppender = (
     const stored: Buffer[] = [];
     const touched = new Set<StreamState>();
     const counters = readCounters(tables, damage);
-    const transaction = { tables, directory: streams.directory, damage, counters };
+    const transaction = { tables, directory: streams.directory, damage, counters, lostRanges };
     if (!isOrdered) mendTail(transaction);
     isOrdered = true;
-    const candles = createCandleWriter(tables, damage);
+    const candles = createCandleWriter(tables, damage, (...range) => pricesIn(transaction, ...range));
     const outcomes = batch.map((report) => {
       const state = stateOf(transaction, report.feedId);
       const outcome = place(transaction, state, report);
@@ -96,6 +98,7 @@ export const createReportAppender = (
     });
     for (const state of touched) writeStream(transaction, state);
     if (stored.length > 0) recordAppended(tables, stored, damage);
+    for (const key of lostRanges.among(stored)) candles.rebuild(key);
     candles.write();
     writeCounters(tables, counters);
     return outcomes;

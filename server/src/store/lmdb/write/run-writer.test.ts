@@ -10,6 +10,7 @@ import { createDirectory } from '../directory.ts';
 import { openLmdbStore } from '../engine.ts';
 import { openEnvironment } from '../environment.ts';
 import { openReportTables } from '../report-tables.ts';
+import { openLostRanges } from './lost-ranges.ts';
 import { putInPlace, tailRuns } from './run-writer.ts';
 
 const count = 600;
@@ -98,7 +99,9 @@ test('a stream with many blocks: its tail is closed and put in order without a l
     });
     const damage = createDamageLog();
     const counters = { reports: 2_005, reportBytes: 0 };
-    const transaction = { tables: { ...tables, blocks }, damage, directory: createDirectory(tables, damage), counters };
+    const directory = createDirectory(tables, damage);
+    const lostRanges = openLostRanges(tables);
+    const transaction = { tables: { ...tables, blocks }, damage, directory, counters, lostRanges };
     expect(tailRuns(transaction, 1).reduce((sum, { block }) => sum + block.count, 0)).toBe(inTail);
     expect(looked).toBe(0);
     putInPlace(transaction, 1);

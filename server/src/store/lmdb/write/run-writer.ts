@@ -23,10 +23,11 @@ import {
 } from '../read/runs.ts';
 import { setAside } from '../read/set-aside.ts';
 import { type Counters, countOutDamaged, observationsOfKey, reportKey, streamOfKey } from '../report-tables.ts';
+import type { LostRanges } from './lost-ranges.ts';
 import { tableBytes } from './retention.ts';
 
-/** One transaction: where it reads and writes, and what it counts. */
-export type Transaction = ReportSource & { readonly counters: Counters };
+/** One transaction: where it reads and writes, what it counts, and where reports were lost. */
+export type Transaction = ReportSource & { readonly counters: Counters; readonly lostRanges: LostRanges };
 
 /** A copy of a run: later writes do not change it. */
 export type RunCopy = Omit<FoundRun, 'view' | 'checksum'> & { readonly value: Buffer };
@@ -133,17 +134,20 @@ export const tailRuns = (transaction: Transaction, stream: number): readonly Int
 
 /** Takes a run whose index cannot be read out of the way. What lies between its neighbors and its key is lost with it. */
 export const setRunAside = (transaction: Transaction, stream: number, run: RunCopy): void => {
-  const { tables, counters } = transaction;
+  const { tables, counters, lostRanges } = transaction;
   const { table, key, value, reason = '' } = run;
   const lastMs = observationsOfKey(key);
   const before = findLastBefore(transaction, stream, lastMs)?.observationsMs ?? -1;
-  setAside(tables, key, value, { table, reason, lost: [{ validFromMs: before + 1, observationsMs: lastMs }] });
+  const lost = [{ validFromMs: before + 1, observationsMs: lastMs }];
+  setAside(tables, key, value, { table, reason, lost });
+  lostRanges.add(stream, lost);
   removeRun(transaction, run);
   countOutDamaged(counters, value);
 };
 
 /** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller rewrites it without them. */
-export const salvage = ({ tables, damage, directory, counters }: Transaction, stream: number, run: IntactRun) => {
+export const salvage = (transaction: Transaction, stream: number, run: IntactRun): readonly BlockReport[] => {
+  const { tables, damage, directory, counters, lostRanges } = transaction;
   const { table, key, block, value } = run;
   const reports: BlockReport[] = [];
   const lost: Window[] = [];
@@ -160,6 +164,7 @@ export const salvage = ({ tables, damage, directory, counters }: Transaction, st
   if (lost.length > 0) {
     const reason = `${lost.length} of ${block.count} reports of a run do not match their checksums`;
     setAside(tables, key, value, { table, reason, lost });
+    lostRanges.add(stream, lost);
     damage.note({ table, key: key.toString('hex'), reason, feedId: directory.feedIdOf(stream) });
   }
   return reports;
