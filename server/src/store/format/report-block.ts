@@ -169,6 +169,12 @@ export const reportByteRange = (bytes: RecordBytes, i: number): readonly [from: 
   return [startOf(i), startOf(i + 1)];
 };
 
+/** Where an index has the number of its reports and their lengths, in two bytes each. */
+export const lengthPlaces = (bytes: RecordBytes): readonly number[] => {
+  const entries = Math.floor((Math.min(bytes.length, blockIndexBytes(bytes)) - headBytes) / entryBytes);
+  return [4, ...Array.from({ length: Math.max(0, entries) }, (_, i) => headBytes + i * entryBytes + 16)];
+};
+
 /** What a block seems to hold whose index does not match its checksum: nothing unless its lengths add up to its own. */
 export const claimedContents = (bytes: Buffer): { readonly reports: number; readonly reportBytes: number } => {
   const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);

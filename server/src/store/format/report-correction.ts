@@ -2,7 +2,15 @@
 // verifies. It accepts nothing unproven (D131).
 import { decodeFullReport, type FeedId, ReportFormatError, type SignerSets, verifyReport } from '@sealpost/protocol';
 import { CorruptRecordError, type Window } from '../store.ts';
-import { type Block, type BlockReport, blockIndexBytes, openBlock, reportByteRange } from './report-block.ts';
+import {
+  type Block,
+  type BlockReport,
+  blockIndexBytes,
+  claimedContents,
+  lengthPlaces,
+  openBlock,
+  reportByteRange,
+} from './report-block.ts';
 import { contentsOf, toHex } from './report-contents.ts';
 
 const isSigned = (fullReport: Uint8Array, signerSets: SignerSets): boolean => {
@@ -51,6 +59,17 @@ export const openCorrected = (
   const end = Math.min(bytes.length, blockIndexBytes(bytes));
   if (!correctBit(bytes, 0, end, () => attempt(() => openBlock(stream, bytes)) !== undefined)) return undefined;
   return { stream, block: openBlock(stream, bytes), bytes };
+};
+
+/** What a run holds whose index is damaged: what its lengths say or, if they do not add up, with one bit of them corrected. Nothing if neither fits. */
+export const countDamaged = (stream: number, value: Buffer): ReturnType<typeof claimedContents> => {
+  const claimed = claimedContents(value);
+  if (claimed.reports > 0 || value.length < 6) return claimed;
+  const bytes = Buffer.from(value);
+  const addsUp = (): boolean => (attempt(() => claimedContents(bytes))?.reports ?? 0) > 0;
+  const isRight = (): boolean => addsUp() && attempt(() => openBlock(stream, bytes)) !== undefined;
+  const isCorrected = lengthPlaces(value).some((at) => correctBit(bytes, at, at + 2, isRight));
+  return isCorrected ? claimedContents(bytes) : claimed;
 };
 
 /** What `read` finds of a report once one bit of a range is flipped in place, its checksum is right and its quorum signed it; undefined without such a bit. */

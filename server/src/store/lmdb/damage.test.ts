@@ -94,6 +94,24 @@ test('damage: a damaged block is set aside when one of its reports is sent again
   expect(damagedTables()).toEqual(['blocks']);
 });
 
+test.each([
+  ['the number of its reports', 5],
+  ['a time', 10],
+  ['the length of a report', 6 + 17],
+])(
+  'damage: where %s in the index of a run is damaged, the counters are right once its reports are sent again',
+  async (_, at) => {
+    for (const name of ['blocks', 'tail']) await flipValue('reports', name, 0, at);
+    const store = await open();
+    expect(await store.reports.append(run(first, 0, 206))).toContain('stored');
+    expect((await store.reports.stats()).reports).toBe(412);
+    await store.close();
+    const reader = await open('read');
+    expect((await reader.findDamage()).map(({ table, key }) => `${table} ${key}`)).not.toContain('meta counters');
+    await reader.close();
+  },
+);
+
 test('damage: one damaged report is one missing report, for a moment, a page, what is rendered and what was appended', async () => {
   await flipValue('reports', 'blocks', 0, -20); // in the last report of the run
   const store = await open();

@@ -3,7 +3,8 @@
 import { crc32 } from 'node:zlib';
 import type { DamageLog } from '../damage.ts';
 import type { RecordBytes } from '../format/record-bytes.ts';
-import { claimedContents, openBlock } from '../format/report-block.ts';
+import { openBlock } from '../format/report-block.ts';
+import { countDamaged } from '../format/report-correction.ts';
 import { CorruptRecordError } from '../store.ts';
 import { type Environment, openTable, type Table, viewRecord } from './environment.ts';
 import { fenceTable } from './write/fence.ts';
@@ -192,8 +193,8 @@ export const countRuns = (tables: ReportTables): Counters => {
 };
 
 /** Takes a run that cannot be opened out of the counts: as many reports as it seems to hold, and one at least, so that `removedFrom` changes with it. */
-export const countOutDamaged = (counters: Counters, value: Buffer): void => {
-  const { reports, reportBytes } = claimedContents(value);
+export const countOutDamaged = (counters: Counters, stream: number, value: Buffer): void => {
+  const { reports, reportBytes } = countDamaged(stream, value);
   counters.reports = Math.max(0, counters.reports - Math.max(1, reports));
   counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
 };

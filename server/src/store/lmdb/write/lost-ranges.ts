@@ -1,7 +1,7 @@
 // Where reports were lost: the roll-ups may still count them, so the minute of a report that comes back is rebuilt from its reports instead of
 // added to (D236).
 import type { Window } from '../../store.ts';
-import { lostIn, hullOf } from '../read/set-aside.ts';
+import { hullOf, lostIn } from '../read/set-aside.ts';
 import { observationsOfKey, type ReportTables, streamOfKey } from '../report-tables.ts';
 
 export type LostRanges = {

@@ -102,7 +102,7 @@ const countOut = (counters: Counters, key: Buffer, value: Buffer): void => {
     counters.reportBytes -= block.reportBytes();
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
-    countOutDamaged(counters, value);
+    countOutDamaged(counters, streamOfKey(key), value);
   }
 };
 

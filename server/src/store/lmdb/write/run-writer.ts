@@ -68,7 +68,7 @@ export const mendTail = ({ tables, directory, damage, counters }: Transaction): 
     if (tail.get(place) === undefined) tail.put(place, value);
     else if (own === undefined) {
       setAside(tables, key, value, { table: 'tail', reason, lost: [] });
-      countOutDamaged(counters, value);
+      countOutDamaged(counters, streamOfKey(key), value);
     }
   }
 };
@@ -142,7 +142,7 @@ export const setRunAside = (transaction: Transaction, stream: number, run: RunCo
   setAside(tables, key, value, { table, reason, lost });
   lostRanges.add(stream, lost);
   removeRun(transaction, run);
-  countOutDamaged(counters, value);
+  countOutDamaged(counters, stream, value);
 };
 
 /** The reports of a run that can be read. Where some cannot, the run is set aside as it is; the caller rewrites it without them. */
