@@ -399,9 +399,9 @@ test('workers: those that hang are named, killed and replaced, and while all han
     await reach(stuck, 2);
     const pids = workerPids(stuck);
     for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    await until(async () => (await probe()).includes('no worker answers; see the log'));
-    expect(await probe()).toMatch(/"degraded":\["worker 1: no answer for \d+ s","worker 2: no answer for \d+ s"\]/);
     for (const pid of pids) await stuck.printed(new RegExp(`"code":"worker_silent".*process ${pid}, has not answered`));
+    expect(await probe()).toContain('no worker answers; see the log');
+    expect(await probe()).toMatch(/"degraded":\["worker 1: no answer for \d+ s","worker 2: no answer for \d+ s"\]/);
     await stuck.printed(/"code":"worker_ended".*A worker did not answer for 30 s and was killed/);
     await until(async () => !pids.some(isAlive) && !(await probe()).includes('worker'));
     await reach(stuck, 4);
