@@ -89,7 +89,7 @@ export const qualityBars = {
       '% of memory per hour, PostgreSQL primary, at most': { max: 5 },
       '% of memory per hour, PostgreSQL standby, at most': { max: 5 },
       '% of the heap in use per hour, clients, at most': { max: 5 },
-      '% of memory per hour, clients, at most': { max: 20 },
+      '% of memory per hour, clients, at most': { max: 5 },
       '% that the file of LMDB grew more than its data, at most': { max: 10 },
       '% drift of the 99th percentile, at most': { max: 10 },
     },
