@@ -1,4 +1,5 @@
 // What happens when the database is away, stuck, or has no connection to spare; and that nothing is acknowledged which is not sure.
+import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { freePort } from '../../../../tests/support/free-port.ts';
@@ -123,9 +124,12 @@ test('postgres: one silent connection among several fails a few reads, and is re
   for (const one of await readAll()) expect(one).toMatchObject({ status: 'fulfilled', value: [{ n: 1 }] });
 });
 
-test('postgres: while new connections are refused, those that are open answer', async () => {
+test.each([
+  ['as the next statement is sent', 0],
+  ['while it is idle', 200],
+])('postgres: while new connections are dropped, those that are open answer, after one ends %s', async (_, idleMs) => {
   const proxy = await openProxy();
-  const pool = openPool(parseAddress(through(proxy, 'refused', 'read_ms=5000')), 3, 5_000);
+  const pool = openPool(parseAddress(through(proxy, 'refused', 'read_ms=2000')), 3, 2_000);
   opened.push(pool);
   const pid = async () => (await pool.run<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid ?? 0;
   await eventually(async () => {
@@ -133,6 +137,7 @@ test('postgres: while new connections are refused, those that are open answer', 
   });
   proxy.upstreamPort = await freePort();
   await database`SELECT pg_terminate_backend(${await pid()})`;
+  await sleep(idleMs);
   const failures: unknown[] = [];
   for (let i = 0; i < 50; i++) await pid().catch((error: unknown) => failures.push(error));
   for (const failure of failures) expect(failure).toMatchObject(unavailable);

@@ -35,11 +35,13 @@ type ClientOptions = {
   /** Is what is written allowed to be lost when the database crashes? Then no commit waits for disk or standby. */
   readonly isFleeting?: boolean;
   readonly onNotice?: (notice: { readonly [field: string]: string }) => void;
+  /** A connection that was open has ended. */
+  readonly onClose?: () => void;
 };
 
 const openClient = (address: DatabaseTarget, options: ClientOptions): Client => {
   const { driver = postgres } = address;
-  const { hosts, max, statementMs, isFleeting, onNotice } = options;
+  const { hosts, max, statementMs, isFleeting, onNotice, onClose } = options;
   const sockets = createDatabaseSockets(hosts);
   const client = driver<{ bigint: postgres.PostgresType<number> }>(address.url, {
     max,
@@ -50,6 +52,7 @@ const openClient = (address: DatabaseTarget, options: ClientOptions): Client => 
     connect_timeout: Math.max(1, Math.ceil(Math.min(address.readMs, connectMaxMs) / 1_000)),
     backoff: (tries) => backoffMs(tries, 50, 1_000) / 1_000,
     onnotice: onNotice ?? (() => {}),
+    onclose: onClose ?? (() => {}),
     // Positions and milliseconds stay far below 2^53.
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     connection: {
@@ -117,15 +120,21 @@ type PoolConnection = {
   waiting: number;
   /** When the last one ended, or the first one was sent. */
   quietSince: number;
-  /** Is it open, by how the last one ended? */
+  /** Is it open, as far as is known? */
   isOpen: boolean;
 };
 
 /** The database ends a statement at the bound too: its error has so much longer to arrive, before the connection counts as silent. */
 const graceMaxMs = 1_000;
 
-const createPoolConnections = (open: () => Client, max: number, boundMs: number) => {
-  const openOne = (): PoolConnection => ({ client: open(), waiting: 0, quietSince: 0, isOpen: false });
+const createPoolConnections = (open: (onClose: () => void) => Client, max: number, boundMs: number) => {
+  const openOne = (): PoolConnection => {
+    const client = open(() => {
+      connection.isOpen = false;
+    });
+    const connection = { client, waiting: 0, quietSince: 0, isOpen: false };
+    return connection;
+  };
   let connections = Array.from({ length: max }, openOne);
   const silentMs = boundMs + Math.min(boundMs, graceMaxMs);
   const hasBeenQuiet = ({ waiting, quietSince }: PoolConnection, ms: number): boolean =>
@@ -153,8 +162,8 @@ const createPoolConnections = (open: () => Client, max: number, boundMs: number)
 };
 
 /**
- * A pool for single statements. A statement without an answer in time fails; if no other had one either, all connections are replaced. One that stays
- * silent while others answer is replaced too, at the next statement.
+ * A pool for single statements. A statement without an answer in time fails; if its connection was open, and no other statement had an answer either, all
+ * connections are replaced. One that stays silent while others answer, or that cannot be opened, is replaced alone, at the next statement.
  */
 export const openPool = (
   address: DatabaseTarget,
@@ -163,7 +172,8 @@ export const openPool = (
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
 ): Pool => {
   const hosts = createHostChoice();
-  const open = () => openClient(address, { hosts, max: 1, statementMs: boundMs, isFleeting });
+  const open = (onClose: () => void) =>
+    openClient(address, { hosts, max: 1, statementMs: boundMs, isFleeting, onClose });
   const connections = createPoolConnections(open, max, boundMs);
   let waiting = 0;
   let answeredAt = performance.now();
@@ -198,6 +208,7 @@ export const openPool = (
     const connection = connections.next();
     if (waiting >= max * waitingPerConnection)
       throw failed('exhausted', unavailable(`has ${waiting} reads waiting already`));
+    const { isOpen } = connection;
     began(connection);
     const asked = runOn(connection.client)<Row>(text, parameters).then(
       (rows) => {
@@ -214,7 +225,7 @@ export const openPool = (
     });
     if (rows !== timedOut) return rows;
     asked.catch(() => {});
-    renew();
+    if (isOpen) renew(); // one that cannot be opened says nothing about the others
     throw failed('late', unavailable(`did not answer within ${boundMs} ms`));
   };
   return {
