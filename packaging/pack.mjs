@@ -48,10 +48,9 @@ const pack = (stage, target) => {
   linkPackages(stage);
   run('npm', ['run', 'build'], stage);
   const published = workspaces.filter((folder) => readManifest(folder).private !== true);
-  return published.map((folder) => {
-    const [packed] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', target], join(stage, folder)));
-    return [names.get(folder), join(target, packed.filename)];
-  });
+  const places = published.map((folder) => `./${folder}`);
+  const packed = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', target, ...places], stage));
+  return packed.map(({ name, filename }) => [name, join(target, filename)]);
 };
 
 const target = resolve(process.argv[2] ?? join(root, 'dist-packages'));

@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
-import { createDebianPrograms } from './support/debian-programs.ts';
+import { findDebianProgram } from './support/debian-programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-completion-'));
-const programs = createDebianPrograms();
 afterAll(() => {
-  programs.remove();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -46,7 +44,7 @@ test('completion: bash offers commands, options and choices', async () => {
 });
 
 test('completion: fish offers the same', async (context) => {
-  const fish = programs.find('fish');
+  const fish = findDebianProgram('fish');
   if ('missing' in fish) return context.skip(fish.missing);
   const script = await scriptOf('fish');
   for (const [typed, offered] of cases) {
@@ -58,7 +56,7 @@ test('completion: fish offers the same', async (context) => {
 });
 
 test('completion: zsh takes the script', async (context) => {
-  const zsh = programs.find('zsh');
+  const zsh = findDebianProgram('zsh');
   if ('missing' in zsh) return context.skip(zsh.missing);
   execFileSync(zsh.path, ['-f', '-n', await scriptOf('zsh')], { stdio: 'pipe' });
 });

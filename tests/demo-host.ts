@@ -1,5 +1,5 @@
-// One demo for all test files that only read from it: signing its history takes 16 s of CPU. The first file that asks starts it, and vitest stops it
-// after the last test. Files that stop a demo, or test its limits, start their own.
+// One demo for all test files that only read from it: signing its history takes 16 s of CPU, and each minute of it 3 s. The first file that asks starts
+// it, and it stops when all have left it. Files that stop a demo, or test its limits, start their own.
 import { createServer } from 'node:http';
 import { buildExplorer } from './explorer/build.ts';
 import type { Demo } from './support/running-demo.ts';
@@ -15,6 +15,9 @@ const settings = {
   SEALPOST_SKEW_MAX_MS: '60000', // the same: a request may wait for seconds between its signature and the server
 };
 
+/** For so long a demo that nobody uses waits for the next file. */
+const unusedMs = 30_000;
+
 // Imported only when a demo is asked for: it brings most of the server into vitest's process.
 const start = async (): Promise<Demo> => {
   const [{ startDemo }] = await Promise.all([import('./support/running-demo.ts'), buildExplorer()]);
@@ -25,7 +28,23 @@ const start = async (): Promise<Demo> => {
 export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   if (process.env.SEALPOST_SHARED_DEMO !== undefined) return undefined;
   let demo: Promise<Demo> | undefined;
-  const server = createServer(async (_, response) => {
+  let users = 0;
+  const stop = async (): Promise<void> => {
+    const last = demo;
+    demo = undefined;
+    await last?.then(
+      (running) => running.stop(),
+      () => {},
+    );
+  };
+  const stopIfUnused = (): void => void (users === 0 && stop());
+  const server = createServer(async ({ method }, response) => {
+    if (method === 'DELETE') {
+      users -= 1;
+      setTimeout(stopIfUnused, unusedMs).unref();
+      return void response.end();
+    }
+    users += 1;
     demo ??= start();
     const answer = await demo.catch((error: Error) => ({ failure: error.message }));
     response.end(JSON.stringify(answer));
@@ -36,18 +55,15 @@ export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   return async () => {
     server.close();
     server.closeAllConnections();
-    await demo?.then(
-      ({ stop }) => stop(),
-      () => {},
-    );
+    await stop();
   };
 };
 
-/** The shared demo, once it is ready; its `stop` leaves it to the other files. Outside of vitest, a demo of the caller's own. */
+/** The shared demo, once it is ready; its `stop` leaves it to the other files, if any. Outside of vitest, a demo of the caller's own. */
 export const joinDemo = async (): Promise<Demo> => {
   const shared = process.env.SEALPOST_SHARED_DEMO;
   if (shared === undefined) return start();
   const answer = (await (await fetch(shared)).json()) as Demo | { readonly failure: string }; // as served above
   if ('failure' in answer) throw new Error(`The shared demo did not start: ${answer.failure}`);
-  return { ...answer, stop: async () => {} };
+  return { ...answer, stop: async () => void (await fetch(shared, { method: 'DELETE' })) };
 };

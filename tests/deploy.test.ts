@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config/config.ts';
 import { answerMaxMs } from '../server/src/http/answer-deadline.ts';
 import { createCertificate } from './support/certificates.ts';
-import { createDebianPrograms, type ProgramName } from './support/debian-programs.ts';
+import { findDebianProgram, type ProgramName } from './support/debian-programs.ts';
 import { freePort } from './support/free-port.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';
 import { createWorld, type Server, startServer, type World } from './support/real-program.ts';
@@ -25,12 +25,9 @@ const write = (name: string, text: string): string => {
   return path;
 };
 
-const debian = createDebianPrograms();
-afterAll(debian.remove);
-
 /** The path of a program; without one the test that asks is skipped. */
 const findProgram = (name: ProgramName, skip: (why: string) => never): string => {
-  const found = debian.find(name);
+  const found = findDebianProgram(name);
   return 'path' in found ? found.path : skip(found.missing);
 };
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { createDebianPrograms } from './support/debian-programs.ts';
+import { findDebianProgram } from './support/debian-programs.ts';
 import { freePort } from './support/free-port.ts';
 import { type RunningPostgres, startPostgres } from './support/running-postgres.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
@@ -17,8 +17,7 @@ const t0 = 1_763_200_000;
 const run = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => report(stream, t0 + from + i, t0 + from + i));
 
-const programs = createDebianPrograms();
-const pgbouncer = programs.find('pgbouncer');
+const pgbouncer = findDebianProgram('pgbouncer');
 if ('missing' in pgbouncer) process.stderr.write(`skipped: ${pgbouncer.missing}\n`);
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-pgbouncer-'));
@@ -66,7 +65,6 @@ afterAll(async () => {
     await ended;
   }
   await server?.stop();
-  programs.remove();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -1,24 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countOf, tally, tallyControl } from '../bars/tally.ts';
-import { createDebianPrograms } from '../support/debian-programs.ts';
+import { findDebianProgram } from '../support/debian-programs.ts';
 import { ext4, isMountable, runPowerCuts, xfs } from './power-cut.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 
 let programs: Programs;
-const debian = createDebianPrograms();
 beforeAll(async () => {
   programs = await buildPrograms();
 });
 afterAll(() => {
   programs.remove();
-  debian.remove();
 });
 
 const cuts = countOf('25') / 2;
 
 const findDisk = (name: 'ext4' | 'xfs') => {
   if (name === 'ext4') return ext4;
-  const mkfs = debian.find('mkfs.xfs');
+  const mkfs = findDebianProgram('mkfs.xfs');
   return 'path' in mkfs ? xfs(mkfs.path) : undefined;
 };
 

@@ -7,21 +7,19 @@ import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import { countOf, tally, tallyControl } from '../bars/tally.ts';
-import { createDebianPrograms } from '../support/debian-programs.ts';
+import { findDebianProgram } from '../support/debian-programs.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 import { isTraceable, readSyncOrder, type SyncOrder, startTracedWriter, type TracedWriter } from './traced-writer.ts';
 
-const debian = createDebianPrograms();
 let programs: Programs;
 let strace: string | undefined;
 beforeAll(async () => {
   programs = await buildPrograms();
-  const found = debian.find('strace');
+  const found = findDebianProgram('strace');
   if ('path' in found && isTraceable(found.path)) strace = found.path;
 });
 afterAll(() => {
   programs.remove();
-  debian.remove();
 });
 
 const untraceable = 'strace is not to be had, or may not trace';

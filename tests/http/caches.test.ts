@@ -11,7 +11,7 @@ import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createRandom } from '../bars/random.ts';
 import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
-import { createDebianPrograms } from '../support/debian-programs.ts';
+import { findDebianProgram } from '../support/debian-programs.ts';
 import { freePort } from '../support/free-port.ts';
 import { createWorld, type Server, startServer, type World } from '../support/real-program.ts';
 import { act, testStream } from '../support/running-ingest.ts';
@@ -20,7 +20,6 @@ import { createSignedReports, secondStream } from '../support/signed-reports.ts'
 const rounds = countOf('13');
 const hidden = secondStream(2);
 const second = Math.floor(Date.now() / 1_000) - 20;
-const debian = createDebianPrograms();
 const alice = { userId: crypto.randomUUID(), secret: 'a-secret-of-alice' };
 let world: World;
 let server: Server;
@@ -50,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
   world.remove();
-  debian.remove();
 });
 
 /** nginx as an operator would add a cache to it: everything that does not forbid it is kept for a minute. */
@@ -137,7 +135,7 @@ const wrongOf = (who: Who, target: string, answer: Awaited<ReturnType<typeof ask
 test(`caches: ${rounds} rounds of alice, bob and an anonymous caller through a cache of nginx leak nothing`, async ({
   skip,
 }) => {
-  const found = debian.find('nginx');
+  const found = findDebianProgram('nginx');
   if (!('path' in found)) return skip(found.missing);
   const nginx = await startNginx(found.path, 'cache', server.port);
   const roll = createRandom(barSeed());
@@ -165,7 +163,7 @@ test(`caches: ${rounds} rounds of alice, bob and an anonymous caller through a c
 test('caches: the control, which answers without Cache-Control, gives bob what alice was answered', async ({
   skip,
 }) => {
-  const found = debian.find('nginx');
+  const found = findDebianProgram('nginx');
   if (!('path' in found)) return skip(found.missing);
   const careless = createServer(({ headers }, response) => {
     response.end(headers.authorization === alice.userId ? hidden : 'nothing hidden');

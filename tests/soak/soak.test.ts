@@ -1,8 +1,8 @@
 // A week in an hour: see soak.ts. `npm test` runs half a minute of it, with few clients and the events that cost little.
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRandom } from '../bars/random.ts';
 import { barSeed, countOf, progress, tally } from '../bars/tally.ts';
-import { createDebianPrograms, type ProgramName } from '../support/debian-programs.ts';
+import { findDebianProgram, type ProgramName } from '../support/debian-programs.ts';
 import { type EventName, soakEvents } from './events.ts';
 import { formatAllowed } from './failures.ts';
 import type { Growth } from './measures.ts';
@@ -11,8 +11,6 @@ import { runSoak, type SoakPlan, type SoakResult } from './soak.ts';
 const minutes = countOf('41');
 const isFull = minutes >= 1;
 const random = createRandom(barSeed());
-const debian = createDebianPrograms();
-afterAll(debian.remove);
 
 type Size = Omit<SoakPlan, 'random' | 'haproxy' | 'prometheus' | 'seconds'>;
 
@@ -38,7 +36,7 @@ const whole: Size = {
 };
 
 const findProgram = (name: ProgramName, skip: (why: string) => never): string => {
-  const found = debian.find(name);
+  const found = findDebianProgram(name);
   return 'path' in found ? found.path : skip(found.missing);
 };
 

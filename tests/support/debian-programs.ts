@@ -2,8 +2,9 @@
 // and no service starts.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { moveUnlessThere } from './runtimes.ts';
 
 /** The packages that hold a program, and what of its libraries a small machine lacks. */
 const packages = {
@@ -27,57 +28,64 @@ const findInstalled = (name: string): string | undefined =>
     .map((place) => join(place, name))
     .find((path) => existsSync(path));
 
-export type DebianPrograms = {
-  /** The path of a program, or why there is none. */
-  readonly find: (name: ProgramName) => { readonly path: string } | { readonly missing: string };
-  readonly remove: () => void;
-};
+export type FoundProgram = { readonly path: string } | { readonly missing: string };
 
-/** A place for what has to be unpacked. */
-export const createDebianPrograms = (): DebianPrograms => {
-  const folder = mkdtempSync(join(tmpdir(), 'sealpost-debian-'));
-  const found = new Map<ProgramName, ReturnType<DebianPrograms['find']>>();
-  const look = (name: ProgramName): ReturnType<DebianPrograms['find']> => {
-    const installed = findInstalled(name);
-    if (installed !== undefined) return { path: installed };
-    try {
-      return { path: unpack(name, join(folder, name)) };
-    } catch (error) {
-      return {
-        missing: `${name} is not installed, and cannot be had: ${error instanceof Error ? error.message : error}`,
-      };
-    }
-  };
-  return {
-    find: (name) => {
-      const before = found.get(name) ?? look(name); // a package is unpacked once
-      found.set(name, before);
-      return before;
-    },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  };
+/** Kept from one run to the next: unpacking takes seconds of CPU, and several test files need the same program. */
+const cacheFolder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sealpost', 'debian', process.arch);
+
+/** The path of a program, or why there is none. */
+export const findDebianProgram = (name: ProgramName): FoundProgram => {
+  const installed = findInstalled(name);
+  if (installed !== undefined) return { path: installed };
+  const folder = join(cacheFolder, name);
+  try {
+    if (!existsSync(folder)) unpack(name, folder);
+    return { path: join(folder, `run-${name}`) };
+  } catch (error) {
+    return {
+      missing: `${name} is not installed, and cannot be had: ${error instanceof Error ? error.message : error}`,
+    };
+  }
 };
 
 const quiet = { stdio: 'pipe' } as const;
 
-const unpack = (name: ProgramName, folder: string): string => {
-  mkdirSync(folder);
-  const download = () => execFileSync('apt-get', ['download', ...packages[name]], { ...quiet, cwd: folder });
+/** Under another name until it is complete: other test files look for it at the same time. */
+const unpack = (name: ProgramName, folder: string): void => {
+  mkdirSync(cacheFolder, { recursive: true });
+  const stage = mkdtempSync(join(cacheFolder, 'stage-'));
   try {
-    download();
+    download(name, stage);
+    for (const file of readdirSync(stage)) {
+      execFileSync('dpkg', ['-x', join(stage, file), stage]);
+      rmSync(join(stage, file));
+    }
+    writeStart(name, stage, folder);
+    moveUnlessThere(stage, folder);
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+  }
+};
+
+const download = (name: ProgramName, folder: string): void => {
+  const fetchPackages = () => execFileSync('apt-get', ['download', ...packages[name]], { ...quiet, cwd: folder });
+  try {
+    fetchPackages();
   } catch {
     execFileSync('apt-get', ['update'], quiet); // a new machine knows of no package yet
-    download();
+    fetchPackages();
   }
-  for (const file of readdirSync(folder)) execFileSync('dpkg', ['-x', join(folder, file), folder]);
+};
+
+/** Writes what starts a program with its libraries, once the stage is at its place. */
+const writeStart = (name: ProgramName, stage: string, folder: string): void => {
   const found = ['usr/bin', 'usr/sbin', 'bin', 'sbin']
-    .map((place) => join(folder, place, name))
-    .find((path) => existsSync(path));
+    .map((place) => join(place, name))
+    .find((path) => existsSync(join(stage, path)));
   if (found === undefined) throw new Error(`there is no ${name} in ${packages[name].join(', ')}`);
-  const libraries = readdirSync(join(folder, 'usr')).includes('lib') ? join(folder, 'usr/lib') : folder;
-  const places = [libraries, ...readdirSync(libraries).map((entry) => join(libraries, entry))];
-  const path = join(folder, `run-${name}`);
-  writeFileSync(path, `#!/bin/sh\nLD_LIBRARY_PATH='${places.join(':')}' exec '${found}' "$@"\n`);
+  const libraries = existsSync(join(stage, 'usr/lib')) ? 'usr/lib' : '.';
+  const places = ['.', ...readdirSync(join(stage, libraries))].map((entry) => join(folder, libraries, entry));
+  const path = join(stage, `run-${name}`);
+  writeFileSync(path, `#!/bin/sh\nLD_LIBRARY_PATH='${places.join(':')}' exec '${join(folder, found)}' "$@"\n`);
   chmodSync(path, 0o755);
-  return path;
 };

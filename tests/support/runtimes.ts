@@ -84,7 +84,7 @@ const readNote = (note: string): Runtime | undefined => {
 };
 
 /** Another process may have downloaded the same meanwhile, and runs it. */
-const moveUnlessThere = (from: string, to: string): void => {
+export const moveUnlessThere = (from: string, to: string): void => {
   try {
     renameSync(from, to);
   } catch (error) {

@@ -53,7 +53,7 @@ export const furtherBars = {
   schedules: {
     test: 'the code of two or three nodes on a simulated PostgreSQL, network and clock: seeded schedules of appends, follows and rate limits, with cut and silent connections, lost notifications, killed nodes, crashes and fail-overs; invariants checked at each step',
     files: ['tests/schedules/schedules.test.ts'],
-    count: { unit: 'schedules', reduced: 300, full: 1_000_000, part: 20_000 },
+    count: { unit: 'schedules', reduced: 150, full: 1_000_000, part: 20_000 },
     bounds: { violations: { max: 0 } },
     control: 'planted bugs, from appending without the lock to tokens counted twice',
   },
