@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, in this order: begun first, none of them runs alone at the end while the other cores wait. */
+/** Files that take longest, in this order: begun early, none of them runs alone at the end while the other cores wait. */
 const longest = [
   'tests/faults/kill.test.ts',
   'tests/node-releases.test.ts',
@@ -21,19 +21,16 @@ const longest = [
   'tests/client/browser.test.ts',
   'tests/workers.test.ts',
   'tests/faults/',
-  'tests/hostile/',
 ];
-
-/** The projects, the shortest files last. */
-const order = ['whole', 'together', 'beside', 'units'];
 
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
+      if (project.name === 'whole') return -1; // a process is shared with the next file only if that is of the same project
       const found = longest.findIndex((name) => moduleId.includes(`/${name}`));
       if (found !== -1) return found;
-      return longest.length + order.indexOf(project.name); // a process is only shared with the next file if that is of the same project
+      return longest.length + (moduleId.includes('/src/') ? 1 : 0);
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
@@ -63,6 +60,8 @@ const together = [
   'tests/{access,bars,client,contracts,damage,explorer,faults,formats,http,load,mutation,soak}/*.test.ts',
 ];
 const notOurs = ['**/node_modules/**', '**/dist/**'];
+/** Modules have no state of their own, so tests share processes: with one for each file, short ones take up to twice the CPU. */
+const shared = [...units, ...beside, ...together];
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
@@ -74,19 +73,14 @@ export default defineConfig({
     hookTimeout: 300_000,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/bundled-threads.ts', 'tests/demo-host.ts'],
-    projects: [
-      // Modules have no state of their own, so tests share processes: with one for each file, short ones take up to twice the CPU.
-      { extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } },
-      { extends: true, test: { name: 'beside', isolate: false, include: beside, exclude: notOurs } },
-      { extends: true, test: { name: 'together', isolate: false, include: together, exclude: notOurs } },
-      {
-        extends: true,
-        test: {
-          name: 'whole',
-          include: ['**/*.{test,fuzz}.ts'],
-          exclude: [...notOurs, ...units, ...beside, ...together],
-        },
-      },
-    ],
+    projects: process.argv.includes('units')
+      ? [{ extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } }]
+      : [
+          { extends: true, test: { name: 'shared', isolate: false, include: shared, exclude: notOurs } },
+          {
+            extends: true,
+            test: { name: 'whole', include: ['**/*.{test,fuzz}.ts'], exclude: [...notOurs, ...shared] },
+          },
+        ],
   },
 });
