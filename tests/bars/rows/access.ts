@@ -27,7 +27,7 @@ export const accessBars = {
     test: 'one byte of a signed request changed, over a socket',
     files: ['tests/raw-sockets.test.ts'],
     names: 'raw sockets: one changed byte',
-    count: { unit: 'requests', reduced: 2_000, full: 100_000, part: 10_000 },
+    count: { unit: 'requests', reduced: 1_000, full: 100_000, part: 10_000 },
     bounds: { 'rejected, in what is signed': { min: 50_000 } },
   },
   6: {
@@ -73,7 +73,7 @@ export const accessBars = {
     test: 'rate limits: 20 requests a second at a limit of 10 for a minute; two nodes on PostgreSQL; a victim that forged requests name, from its own address and from as many others',
     files: ['tests/limits.test.ts', 'tests/postgres-nodes.test.ts', 'server/src/access/node-limits.test.ts'],
     names: '(limits|node limits|postgres nodes: an account has its limit)',
-    count: { unit: 'forged requests', reduced: 3_000, full: 10_000 },
+    count: { unit: 'forged requests', reduced: 1_500, full: 10_000 },
     bounds: {
       'accepted of 1,200 in a minute at 10 a second, at most': { min: 604, max: 616 },
       'of these rejected': { max: 0 },
@@ -96,7 +96,7 @@ export const accessBars = {
   12: {
     test: '20 accounts × 50 streams × every route that names streams, and random mixes of bulk and latest, against a table that the test works out itself; one stream that may not be read fails a bulk whole',
     files: ['tests/entitlement-matrix.test.ts'],
-    count: { unit: 'mixes', reduced: 150, full: 2_000 },
+    count: { unit: 'mixes', reduced: 80, full: 2_000 },
     bounds: { deviations: { max: 0 }, 'different answers to streams that may not be read, at most': { max: 1 } },
   },
   13: {

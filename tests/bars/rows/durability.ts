@@ -5,7 +5,7 @@ export const durabilityBars = {
   24: {
     test: 'kill -9 at a random moment of each life, everything acknowledged compared byte for byte',
     files: ['tests/faults/kill.test.ts'],
-    count: { unit: 'lives', reduced: 8, full: 10_000, part: 500 },
+    count: { unit: 'lives', reduced: 5, full: 10_000, part: 500 },
     bounds: {
       lost: { max: 0 },
       altered: { max: 0 },
@@ -53,7 +53,7 @@ export const durabilityBars = {
   30: {
     test: 'four processes read while the one that writes is killed -9; after every tenth kill a reader is killed inside a transaction',
     files: ['tests/faults/readers.test.ts', 'tests/faults/sharing.test.ts'],
-    count: { unit: 'kills', reduced: 10, full: 1_000, part: 100 },
+    count: { unit: 'kills', reduced: 5, full: 1_000, part: 100 },
     bounds: {
       lost: { max: 0 },
       'reads that failed': { max: 0 },
