@@ -23,7 +23,7 @@ const closest = [
   'server/src/http/server.test.ts',
   'server/src/http/listener-request.test.ts',
 ];
-/** On the newest one these too, in full on all: what breaks elsewhere breaks there first, and they take most of the CPU. */
+/** In `npm test` on the newest release alone, which saves CPU; in full on all. */
 const widest = ['tests/live.test.ts', 'tests/spec.test.ts', 'tests/client/reads.test.ts'];
 const oneCoreModule = 'server/src/runtime/one-core.ts';
 // As deep in the project as tests/, so that the files find its root, and packages.
