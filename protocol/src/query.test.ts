@@ -16,6 +16,7 @@ test('query: percent-decoded, plus is a space, every value kept in order', () =>
     ['', ['v', '']],
     ['d', ['a=b']],
   ]);
+  expect([...splitQuery('')]).toEqual([]);
 });
 
 test('query: names of object internals are names like any other', () => {
@@ -93,6 +94,7 @@ test('query: one of two arguments that replace each other is given, not both', (
     }),
   );
   expect(parseQuery('reportLatestMany', `feedIDs=${other}`)).toEqual({ feedIds: [other], missing: false });
+  expect(() => parseQuery('reportLatestMany', `feedID=${feedId}`)).toThrow('feedIDs is missing');
 });
 
 test('query: a resolution is one of the table, in its own spelling', () => {
@@ -114,6 +116,10 @@ test('query: filters of discovery are names, days and true or false; a page has 
     expect(() => parseQuery('reportPage', `feedID=${feedId}&startTimestamp=7&limit=${limit}`)).toThrow(
       `limit is "${limit}", expected a whole number from 1 to 1000.`,
     );
+});
+
+test('query: an argument that may be left out, and is, has no field', () => {
+  expect(Object.keys(parseQuery('discovery', 'hidden=true'))).toEqual(['hidden']);
 });
 
 test('query: argument names are case-sensitive', () => {

@@ -34,6 +34,24 @@ export const equivalents: readonly Equivalent[] = [
     because: 'Nobody signs with the key that this would be the ID of.',
   },
   { path: authenticate, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
+  {
+    path: 'protocol/src/parameters.ts',
+    from: '/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/',
+    to: '/^[0-9]{4}-[0-9]{2}-[0-9]{2}/',
+    because: 'With anything behind the day, what Date.parse gets is no time.',
+  },
+  {
+    path: 'protocol/src/query.ts',
+    from: 'insteadOf !== undefined',
+    to: 'true',
+    because: 'No argument has the name undefined. The compiler asks.',
+  },
+  ...['true', 'drained.length >= 0'].map((to) => ({
+    path: 'server/src/access/limit-exchange.ts',
+    from: 'drained.length > 0',
+    to,
+    because: 'An empty map takes the place of an empty map.',
+  })),
   { path: packed, from: "'latin1'", to: '""', because: 'Hex digits are the same bytes in UTF-8.' },
   { path: packed, from: 'words === 0', to: 'false', because: 'A report of no words is a zero in either form.' },
   ...['start + wordBytes > b.length', 'start + wordBytes'].map((from) => ({
@@ -44,6 +62,18 @@ export const equivalents: readonly Equivalent[] = [
   })),
   {
     path: packed,
+    from: 'last > first',
+    to: 'last >= first',
+    because: 'It differs for a word of zeros only, of which nothing is packed whatever its end.',
+  },
+  {
+    path: packed,
+    from: 'view.bytes.length !== length',
+    to: 'true',
+    because: 'A new view of the same bytes, which takes longer.',
+  },
+  {
+    path: packed,
     from: 'i < length',
     to: 'i <= length',
     because: 'The byte that is written too much is overwritten by what follows, or cut off.',
@@ -51,6 +81,7 @@ export const equivalents: readonly Equivalent[] = [
   ...[
     ['length < wordBytes && headers[word] !== header', 'true'],
     ['length < wordBytes && headers[word] !== header', 'length < wordBytes || headers[word] !== header'],
+    ['headers[word] !== header', 'true'],
     ['length < wordBytes', 'true'],
     ['length < wordBytes', 'length <= wordBytes'],
     ['base !== standing', 'true'],

@@ -11,6 +11,7 @@ import {
   encodeBlock,
   encodeFittingBlock,
   fittedReports,
+  lengthPlaces,
   openBlock,
   reportByteRange,
   reportChecksum,
@@ -48,6 +49,17 @@ test('block: the first report at or after a moment', () => {
   expect([0, t0 * 1_000, t0 * 1_000 + 1, (t0 + 126) * 1_000, (t0 + 126) * 1_000 + 1].map(firstAtOrAfter)).toEqual([
     0, 0, 1, 63, 64,
   ]);
+});
+
+test('block: the time between a report and the one before it', () => {
+  const { gapMs } = openBlock(
+    7,
+    encodeBlock(
+      7,
+      [0, 1, 5].map((i) => reports[i] as BlockReport),
+    ),
+  ); // there are 64
+  expect([gapMs(1), gapMs(2)]).toEqual([2_000, 8_000]);
 });
 
 test('block: read under another stream’s number it is corrupt', () => {
@@ -133,6 +145,13 @@ test('block: its index and the place of each report are known without reading re
     { validFromMs: validFromMs + 1, observationsMs: observationsMs + 1 },
   ]);
   expect(index.firstAtOrAfter(observationsMs + 1)).toBe(1);
+});
+
+test('block: an index has its lengths behind its count and at the end of each entry that is there', () => {
+  const encoded = encodeBlock(7, small);
+  const placesIn = (bytes: number) => lengthPlaces(encoded.subarray(0, bytes));
+  expect([50, 42, 41, 24, 23, 6, 5].map(placesIn)).toEqual([[4, 22, 40], [4, 22, 40], [4, 22], [4, 22], [4], [4], [4]]);
+  expect([22, 40].map((at) => encoded.readUInt16BE(at))).toEqual([4, 4]);
 });
 
 test('block: the error names the stream, and the report by its time', () => {

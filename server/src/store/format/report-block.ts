@@ -179,7 +179,7 @@ export const lengthPlaces = (bytes: RecordBytes): readonly number[] => {
 export const claimedContents = (bytes: Buffer): { readonly reports: number; readonly reportBytes: number } => {
   const count = bytes.length < headBytes ? 0 : bytes.readUInt16BE(4);
   const indexEnd = headBytes + count * entryBytes;
-  if (count === 0 || indexEnd > bytes.length) return { reports: 0, reportBytes: 0 };
+  if (indexEnd > bytes.length) return { reports: 0, reportBytes: 0 };
   const startOf = createStarts(bytes, count, indexEnd);
   const lengths = Array.from({ length: count }, (_, i) => bytes.readUInt16BE(headBytes + i * entryBytes + 16));
   if (indexEnd + lengths.reduce((sum, length) => sum + length, 0) !== bytes.length)
