@@ -63,6 +63,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     slowMs: 1_000,
     complaintsPerSecondMax: 10,
     ...(logTo && { destination: logTo }),
+    onLost: () => metrics.observe({ kind: 'warning', code: 'log_lines_dropped', message: 'Log lines were dropped.' }),
   });
   let write: WritePath | undefined;
   let front: Front | undefined;

@@ -59,7 +59,7 @@ type WorkerLimits = ReturnType<typeof createWorkerLimits>;
 /** Log and metrics of this process, and how their news and those of its limits reach the primary. */
 const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimits, activeRequests: () => number) => {
   const lines = createLines((count) =>
-    log.observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} log lines were dropped.` }),
+    observe({ kind: 'warning', code: 'log_lines_dropped', message: `${count} log lines were dropped.` }),
   );
   const log = openLog({
     level: logLevel,
@@ -72,6 +72,7 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
     readings: { activeRequests, stalenessSeconds: known, storeMapBytes: known },
     staleAfterSeconds: 0,
   });
+  const observe = createObserver([log.observe, metrics.observe]);
   let underWay: Promise<void> | undefined;
   // One message at a time: while the primary is busy, tokens and lines add up here.
   const tellNews = (): void => {
@@ -84,7 +85,7 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
   };
   const timer = setInterval(() => underWay ?? tellNews(), newsEveryMs);
   return {
-    log,
+    observe,
     metrics,
     close: async (): Promise<void> => {
       clearInterval(timer);
@@ -102,8 +103,7 @@ const open = async (settings: NodeSettings, limits: WorkerLimits) => {
   let read: ReadPath | undefined;
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
   const reporting = createReporting(settings.logLevel, limits, () => read?.activeRequests() ?? 0);
-  const { log, metrics } = reporting;
-  const observe = createObserver([log.observe, metrics.observe]);
+  const { observe, metrics } = reporting;
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
     tell: (event) => {
       observe(event);

@@ -128,7 +128,7 @@ test('log: of an error only text and code are logged', () => {
 test('log: control characters of any input stay inside their line and reach no terminal', () => {
   const log = open();
   const nasty = 'a\r\nb\u0000\u001b[31mred\u007f\u009b2J\u0085\u2028\u2029\u202etxt\ud800';
-  log.observe({ kind: 'warning', code: 'test', message: nasty, error: new Error(nasty) });
+  log.observe({ kind: 'warning', code: 'ops_failed', message: nasty, error: new Error(nasty) });
   log.observe(request({ method: nasty, userId: nasty, code: nasty, requestId: nasty }));
   log.observe({ kind: 'refused', code: 'malformed_line', feedId: nasty, message: nasty });
   log.observe(request({ status: 500, error: nasty }));

@@ -19,6 +19,8 @@ export type LogOptions = {
   readonly complaintsPerSecondMax: number;
   /** Calls back after a time; a timer that does not keep the process alive when absent. */
   readonly later?: (act: () => void, ms: number) => void;
+  /** Called when lines for standard output were lost: the log itself may not be able to tell. */
+  readonly onLost?: () => void;
 };
 
 export type Log = {
@@ -33,7 +35,11 @@ export type Log = {
 export const openLog = (options: LogOptions): Log => {
   const timeOf = createClockText();
   const destination =
-    options.destination ?? openStandardOutput((count) => logger.warn({ event: 'suppressed', of: 'lines', count }));
+    options.destination ??
+    openStandardOutput({
+      onLost: options.onLost ?? (() => {}),
+      onDropped: (count) => logger.warn({ event: 'suppressed', of: 'lines', count }),
+    });
   const openLogger = (write: (line: string) => void): Logger =>
     pino(
       {

@@ -4,6 +4,7 @@ import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
 import { rejections } from '../ingest/rejections.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
+import { warningCodes } from './observe.ts';
 import type { Readings } from './readings.ts';
 
 const calm: Readings = {
@@ -92,6 +93,19 @@ test('metrics: the code of an answer decides which other counters it increments'
   ]);
   expect(text).toContain('\nsealpost_rate_limited_total 2\n');
   expect(text).toContain('\nsealpost_shed_total 2\n');
+});
+
+test('metrics: warnings are counted by code, each of which starts at 0 and is in docs/metrics.md', async () => {
+  const metrics = open();
+  const counts = async (): Promise<string> => linesOf(await textOf(metrics), 'sealpost_warnings_total').join('\n');
+  expect((await counts()).match(/\} 0$/gm)).toHaveLength(warningCodes.length);
+  metrics.observe({ kind: 'warning', code: 'worker_ended', message: 'one' });
+  metrics.observe({ kind: 'warning', code: 'worker_ended', message: 'another' });
+  metrics.observe({ kind: 'adminReloadFailed', error: new Error('a test') });
+  expect(await counts()).toContain('{code="worker_ended"} 2');
+  expect(await counts()).toContain('{code="admin_reload_failed"} 1');
+  const listed = [...readText('docs/metrics.md').matchAll(/^ {2}- `(\w+)`: /gm)].map(([, code]) => code);
+  expect(listed).toEqual([...warningCodes]);
 });
 
 test('metrics: stale readers are those of the last check', async () => {
@@ -303,5 +317,5 @@ test.runIf(process.platform === 'linux')(
 test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
   const names = (await open().values()).map(({ name }) => name);
   expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
-  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(26);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(27);
 });

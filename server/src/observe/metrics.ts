@@ -10,7 +10,7 @@ import { signatureEngines } from '../ingest/signature-engine.ts';
 import { endings } from '../live/connections.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import { historyReaders, type StoreEvent, statementFailures } from '../store/store-event.ts';
-import { countedCodes, type Listener } from './observe.ts';
+import { countedCodes, type Listener, warningCodes } from './observe.ts';
 import { type Readings, registerReadings } from './readings.ts';
 import { createStoreMetrics } from './store-metrics.ts';
 
@@ -65,6 +65,7 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
   const observeStore = createStoreMetrics(registry);
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
+  const countWarning = createCounts(registry, 'sealpost_warnings_total', 'Warnings, by code.', 'code', warningCodes);
   registerReadings(registry, readings, staleAfterSeconds);
   if (ofProcess) collectDefaultMetrics({ register: registry });
   return {
@@ -101,6 +102,10 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
         case 'liveDelivered':
         case 'liveEnded':
           return live(observation);
+        case 'warning':
+          return countWarning(observation.code, 1);
+        case 'adminReloadFailed':
+          return countWarning('admin_reload_failed', 1);
       }
     },
     values: async () => [

@@ -20,10 +20,30 @@ export type LifecycleObservation =
 /** Whom the certificate now in use is for, and until when, ISO 8601. */
 export type ReloadedCertificate = { readonly names: string; readonly validTo: string };
 
-/** For the operator. `code` and `what` are from small fixed sets: warnings are counted by them. */
+/** Of everything below that is a complaint: labels of a metric, so there are few. */
+export const warningCodes = [
+  'admin_reload_failed',
+  'explorer_not_built',
+  'keys_not_announced',
+  'limits_not_shared',
+  'listener_failed',
+  'live_not_read',
+  'log_lines_dropped',
+  'no_descriptors',
+  'ops_failed',
+  'ops_listener_failed',
+  'tls_reload_failed',
+  'trim_failed',
+  'usage_not_stored',
+  'worker_ended',
+  'worker_silent',
+] as const;
+export type WarningCode = (typeof warningCodes)[number];
+
+/** For the operator. */
 export type Complaint =
   | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
-  | { readonly kind: 'warning'; readonly code: string; readonly message: string; readonly error?: unknown };
+  | { readonly kind: 'warning'; readonly code: WarningCode; readonly message: string; readonly error?: unknown };
 
 /** Everything observable. */
 export type Observation =

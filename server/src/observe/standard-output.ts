@@ -16,22 +16,30 @@ const waitingBytesMax = 16 * 1024 * 1024;
 const handOverCharacters = 32_768;
 const handOverMs = 50;
 
-const openOutput = (onDropped: (count: number) => void) => {
+type OutputListeners = {
+  /** Lines were lost just now: dropped, or not written. */
+  readonly onLost: () => void;
+  /** The reader is back, and so many lines were dropped since it left. */
+  readonly onDropped: (count: number) => void;
+};
+
+const openOutput = ({ onLost, onDropped }: OutputListeners) => {
   const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
   let dropped = 0;
   output.on('drop', (lines: string) => {
     dropped += lines.split('\n').length - 1;
+    onLost();
   });
   output.on('drain', () => {
     const count = dropped;
     dropped = 0;
     if (count > 0) onDropped(count);
   });
-  output.on('error', () => {}); // a log that cannot be written must not end the service; the next line tries again
+  output.on('error', onLost); // a log that cannot be written must not end the service; the next line tries again
   return output;
 };
 
-export const openStandardOutput = (onDropped: (count: number) => void): LogDestination => {
+export const openStandardOutput = (listeners: OutputListeners): LogDestination => {
   let output: ReturnType<typeof openOutput> | undefined;
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
@@ -42,7 +50,7 @@ export const openStandardOutput = (onDropped: (count: number) => void): LogDesti
     const lines = waiting;
     waiting = '';
     if (lines === '') return;
-    output ??= openOutput(onDropped);
+    output ??= openOutput(listeners);
     output.write(lines);
   };
   const flushSync = (): void => {
