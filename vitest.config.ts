@@ -73,7 +73,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/bundled-threads.ts', 'tests/demo-host.ts'],
-    projects: process.argv.includes('units')
+    projects: process.argv.some((word) => /^(--project=)?units$/.test(word))
       ? [{ extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } }]
       : [
           { extends: true, test: { name: 'shared', isolate: false, include: shared, exclude: notOurs } },
