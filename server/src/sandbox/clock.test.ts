@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clockMaxMs, createSandboxClock, speedBounds, stepMaxMs } from './clock.ts';
+import { clockMaxMs, createSandboxClock, type SandboxClock, speedBounds, stepMaxMs } from './clock.ts';
 
 const start = Date.parse('2026-03-13T14:30:00Z');
 
@@ -70,6 +70,26 @@ test('clock: a step as long as a day waits for its reports, whatever else happen
   clock.holdAt(Number.POSITIVE_INFINITY);
   expect(clock.nowMs()).toBe(target + 1_000);
 });
+
+test.each([
+  ['resumed', true, (clock: SandboxClock) => clock.resume(), 1],
+  ['given another speed', false, (clock: SandboxClock) => clock.setSpeed(2), 2],
+] as const)(
+  'clock: %s during a step, time reaches the end of the step and runs on from there',
+  (_, paused, change, speed) => {
+    const { real, clock } = sample({ paused });
+    clock.holdAt(start + 1_000);
+    const target = clock.step(3_600_000);
+    real.ms += 5_000;
+    clock.holdAt(start + 2_000);
+    change(clock);
+    expect(clock.nowMs()).toBe(start + 2_000);
+    clock.holdAt(Number.POSITIVE_INFINITY);
+    expect(clock.nowMs()).toBe(target);
+    real.ms += 60_000;
+    expect(clock.state()).toEqual({ nowMs: target + 60_000 * speed, speed, paused: false, behindMs: 0 });
+  },
+);
 
 test('clock: time never goes back, not by a lower bound nor by a machine whose time does', () => {
   const { real, clock } = sample();

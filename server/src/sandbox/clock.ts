@@ -75,7 +75,7 @@ export const createSandboxClock = ({
   const change = (apply: () => void): void => {
     const atMs = nowMs();
     apply();
-    anchorAt(atMs);
+    anchorAt(Math.max(atMs, steppedToMs)); // a step under way is reached first
     changed();
   };
   const setPaused = (wanted: boolean): void =>
