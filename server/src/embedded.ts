@@ -15,7 +15,7 @@ import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
 
 export { clockMaxMs, stepMaxMs } from './sandbox/clock.ts';
 export { compileScenario } from './sandbox/director.ts';
-export type { ListedFault } from './sandbox/faults/decisions.ts';
+export type { ListedFault, TrackedFault } from './sandbox/faults/decisions.ts';
 export { durationMs } from './sandbox/faults/fields.ts';
 export type { JournaledRequest } from './sandbox/faults/journal.ts';
 export type { Fault } from './sandbox/faults/kinds.ts';

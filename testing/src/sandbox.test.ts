@@ -320,6 +320,25 @@ test('sandbox: a fault acts until it is cleared, counts, and is seen on the requ
   expect(sandbox.requests).toEqual([]);
 });
 
+test('sandbox: the handle of a fault that was removed keeps its counts and leaves the next fault alone', async () => {
+  const sandbox = await start({ streams: ['ETH/USD'] });
+  const client = sandbox.createClient({ retries: 0 });
+  const first = sandbox.fault('status=503');
+  await expect(client.feeds()).rejects.toMatchObject({ status: 503 });
+  sandbox.clearFaults();
+  const second = sandbox.fault('status=500');
+  expect([first.id, second.id]).toEqual(['f1', 'f1']);
+  for (let i = 0; i < 2; i += 1) await expect(client.feeds()).rejects.toMatchObject({ status: 500 });
+  first.clear();
+  await expect(client.feeds()).rejects.toMatchObject({ status: 500 });
+  expect([first, second].map(({ matched, applied }) => [matched, applied])).toEqual([
+    [1, 1],
+    [3, 3],
+  ]);
+  second.clear();
+  await client.feeds();
+});
+
 test('sandbox: a fault with a probability acts on the same requests for the same seed', async () => {
   const statuses = async (seed: string) => {
     const sandbox = await start({ streams: ['ETH/USD'], seed });

@@ -12,9 +12,9 @@ import {
   type Fault,
   FaultError,
   type JournaledRequest,
-  type ListedFault,
   openEmbeddedSandbox,
   type SignReport,
+  type TrackedFault,
 } from 'sealpost/sandbox';
 import { advanceTime, moveTime, type Source, startSimulated } from './advance.ts';
 import { SandboxError, unexpected } from './errors.ts';
@@ -223,33 +223,24 @@ const endingWith = (closing: AbortSignal, client: Client): Client => ({
 });
 
 const setFault = ({ faults }: EmbeddedSandbox, fault: unknown): SandboxFault => {
-  const added = addFault(faults, fault);
-  const { id } = added;
-  let last = added;
-  const current = (): ListedFault => {
-    last = faults.list().find((one) => one.id === id) ?? last;
-    return last;
-  };
-  const clear = (): void => {
-    current();
-    faults.remove(id);
-  };
+  const { listed, remove } = addFault(faults, fault);
+  const clear = (): void => void remove();
   return {
-    id,
+    id: listed().id,
     get matched() {
-      return current().matched;
+      return listed().matched;
     },
     get applied() {
-      return current().applied;
+      return listed().applied;
     },
     clear,
     [Symbol.dispose]: clear,
   };
 };
 
-const addFault = (faults: EmbeddedSandbox['faults'], fault: unknown): ListedFault => {
+const addFault = (faults: EmbeddedSandbox['faults'], fault: unknown): TrackedFault => {
   try {
-    return faults.add(fault);
+    return faults.addTracked(fault);
   } catch (error) {
     if (error instanceof FaultError) throw new SandboxError(`fault.${error.field}`, error.message, { cause: error });
     throw error;

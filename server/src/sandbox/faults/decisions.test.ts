@@ -31,6 +31,20 @@ test('faults: the same seed and requests give the same decisions, another seed o
   expect(first.replaceAll('0', '').length).toBe(59);
 });
 
+test('faults: a tracked fault is its own, also when another one has its ID', () => {
+  const { decisions } = sample();
+  const tracked = decisions.addTracked('reset,id=one');
+  outcomes(decisions, 3);
+  expect(tracked.listed()).toMatchObject({ id: 'one', matched: 3, applied: 3 });
+  decisions.remove('one');
+  decisions.add('reset,id=one');
+  outcomes(decisions, 2);
+  expect([tracked.remove(), tracked.listed().applied]).toEqual([false, 3]);
+  expect(decisions.list()).toMatchObject([{ id: 'one', applied: 2 }]);
+  const other = decisions.addTracked('reset,id=two');
+  expect([other.remove(), other.remove(), decisions.list().length]).toEqual([true, false, 1]);
+});
+
 test('faults: after a clear, decisions begin anew', () => {
   const { decisions } = sample();
   decisions.add('reset,probability=0.5');

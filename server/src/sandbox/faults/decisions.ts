@@ -34,6 +34,14 @@ export type ListedFault = {
   readonly applied: number;
 };
 
+/** A fault that was set. It stays the same one when another fault gets its ID. */
+export type TrackedFault = {
+  /** With its last counts, once it is removed. */
+  readonly listed: () => ListedFault;
+  /** False when it is removed already. */
+  readonly remove: () => boolean;
+};
+
 /** A fault that acts now. `draw` is a number from 0 to 1 that depends on the decision and a word. */
 export type AppliedFault<K extends FaultKind = FaultKind> = {
   readonly id: string;
@@ -155,6 +163,16 @@ const listedAt = (entry: Entry, nowMs: number): ListedFault => {
   return { id, fault, text: formatFault(fault), state: stateOf(entry, nowMs), fromMs, toMs, matched, applied };
 };
 
+/** Removes a fault that is done, where there is no room for another one. */
+const makeRoom = (entries: Map<string, Entry>, nowMs: number): void => {
+  if (entries.size < faultsMax) return;
+  const isDone = (entry: Entry): boolean => ['exhausted', 'over'].includes(stateOf(entry, nowMs));
+  const done = [...entries.values()].find((entry) => !isHiding(entry.fault.kind) && isDone(entry));
+  if (done === undefined)
+    throw new FaultError('id', `${faultsMax} faults are set, the maximum. Remove one first, or clear them.`);
+  entries.delete(done.id);
+};
+
 /** The faults that are set, by ID, and how they are set. */
 const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (names: readonly string[]) => void) => {
   const entries = new Map<string, Entry>();
@@ -163,44 +181,42 @@ const createEntries = ({ nowMs, objection }: DecisionOptions, checkStreams: (nam
   const tell = (): void => {
     for (const listener of [...changed]) listener();
   };
-  const makeRoom = (): void => {
-    if (entries.size < faultsMax) return;
-    const isDone = (entry: Entry): boolean => ['exhausted', 'over'].includes(stateOf(entry, nowMs()));
-    const done = [...entries.values()].find((entry) => !isHiding(entry.fault.kind) && isDone(entry));
-    if (done === undefined)
-      throw new FaultError('id', `${faultsMax} faults are set, the maximum. Remove one first, or clear them.`);
-    entries.delete(done.id);
-  };
   const newId = (): string => {
     do count += 1;
     while (entries.has(`f${count}`));
     return `f${count}`;
   };
   const listed = (entry: Entry): ListedFault => listedAt(entry, nowMs());
+  const insert = (value: unknown, addedMs: number): Entry => {
+    const fault = parseFault(value);
+    const why = objection(fault);
+    if (why !== undefined) throw why;
+    if (fault.id !== undefined && entries.has(fault.id))
+      throw new FaultError('id', `id is "${fault.id}", expected one that no other fault has. Remove that one first.`);
+    checkStreams(listOf(fault.stream) ?? []);
+    const span = spanOf(fault, addedMs);
+    makeRoom(entries, nowMs());
+    const scope = { routes: setOf(fault.route), accounts: setOf(fault.account), streams: listOf(fault.stream) };
+    const entry: Entry = { id: fault.id ?? newId(), fault, ...span, ...scope, matched: 0, applied: 0 };
+    entries.set(entry.id, entry);
+    tell();
+    return entry;
+  };
+  const remove = (id: string): boolean => {
+    const isRemoved = entries.delete(id);
+    if (isRemoved) tell();
+    return isRemoved;
+  };
   return {
     entries,
     /** `addedMs` is what its times are relative to: now, or the time that it was scheduled for. */
-    add: (value: unknown, addedMs = nowMs()): ListedFault => {
-      const fault = parseFault(value);
-      const why = objection(fault);
-      if (why !== undefined) throw why;
-      if (fault.id !== undefined && entries.has(fault.id))
-        throw new FaultError('id', `id is "${fault.id}", expected one that no other fault has. Remove that one first.`);
-      checkStreams(listOf(fault.stream) ?? []);
-      const span = spanOf(fault, addedMs);
-      makeRoom();
-      const scope = { routes: setOf(fault.route), accounts: setOf(fault.account), streams: listOf(fault.stream) };
-      const entry: Entry = { id: fault.id ?? newId(), fault, ...span, ...scope, matched: 0, applied: 0 };
-      entries.set(entry.id, entry);
-      tell();
-      return listed(entry);
+    add: (value: unknown, addedMs = nowMs()): ListedFault => listed(insert(value, addedMs)),
+    addTracked: (value: unknown): TrackedFault => {
+      const entry = insert(value, nowMs());
+      return { listed: () => listed(entry), remove: () => entries.get(entry.id) === entry && remove(entry.id) };
     },
     /** False when there is no such fault. */
-    remove: (id: string): boolean => {
-      const isRemoved = entries.delete(id);
-      if (isRemoved) tell();
-      return isRemoved;
-    },
+    remove,
     /** Removes all; IDs start from f1 again, so that what follows is decided as in a new sandbox. */
     clear: (): void => {
       entries.clear();

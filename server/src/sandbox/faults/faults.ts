@@ -5,7 +5,7 @@ import type { AdminView } from '../../store/admin-snapshot.ts';
 import type { ReportStore } from '../../store/store.ts';
 import { createAnswerChanges } from './answers.ts';
 import { createBadReports, type SignReport } from './bad-reports.ts';
-import { createDecisions, type ListedFault } from './decisions.ts';
+import { createDecisions, type ListedFault, type TrackedFault } from './decisions.ts';
 import { createIntercept } from './intercept.ts';
 import { createJournal, type JournaledRequest } from './journal.ts';
 import type { Fault } from './kinds.ts';
@@ -27,6 +27,8 @@ export type FaultsOptions = {
 export type Faults = {
   /** Sets a fault: an object, or a line such as `status=503,count=2`. Throws a FaultError that names the field. Its times are relative to `addedMs`, or to now. */
   readonly add: (fault: Fault | string | unknown, addedMs?: number) => ListedFault;
+  /** The same from now on, with a handle that is bound to this fault. */
+  readonly addTracked: (fault: Fault | string | unknown) => TrackedFault;
   /** False when there is no such fault. */
   readonly remove: (id: string) => boolean;
   readonly clear: () => void;
@@ -68,6 +70,7 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
   const journal = createJournal();
   return {
     add: decisions.add,
+    addTracked: decisions.addTracked,
     remove: decisions.remove,
     clear: decisions.clear,
     mark: decisions.mark,
