@@ -8,6 +8,7 @@ import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
+import { problemOf } from './sandbox/director.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
 import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
@@ -49,8 +50,10 @@ export type EmbeddedSandbox = {
   readonly faults: Faults;
   /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
   readonly ingest: (lines: readonly string[]) => Promise<readonly LineResult[]>;
-  /** Does what a scenario has for a second. */
+  /** Does what a scenario has for a second. A fault that cannot be set is a problem, no failure. */
   readonly perform: (act: ScenarioAct) => Promise<void>;
+  /** Events of the scenario that could not happen. */
+  readonly problems: () => readonly string[];
   /** When a stream was last observed; undefined when it has no report. */
   readonly newestMs: (feedId: FeedId) => number | undefined;
   /** Live connections to a stream. */
@@ -86,6 +89,13 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
   }
   const { ingest, store, view } = node.write;
   const administer = createAdministration(store, view, createOracles(seed));
+  const perform = async (act: ScenarioAct): Promise<void> => {
+    if (act.kind === 'fault') faults.add(act.fault, act.second * 1_000);
+    else if (act.kind === 'clearFaults') faults.clear();
+    // Time stands still here, so that speed and pause mean nothing.
+    else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
+  };
+  const problems: string[] = [];
   let isClosed = false;
   return {
     url: node.url,
@@ -98,12 +108,8 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
       await delivered(node, await store.reports.position(), () => isClosed);
       return results;
     },
-    perform: async (act) => {
-      if (act.kind === 'fault') faults.add(act.fault, act.second * 1_000);
-      else if (act.kind === 'clearFaults') faults.clear();
-      // Time stands still here, so that speed and pause mean nothing.
-      else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
-    },
+    perform: (act) => perform(act).catch((error: unknown) => void problems.push(problemOf(act, error))),
+    problems: () => [...problems],
     newestMs: store.reports.newestMs,
     subscribers: (feedId) => [...(node.live?.opened() ?? [])].filter(({ feedIds }) => feedIds.includes(feedId)).length,
     close: () => {

@@ -63,6 +63,8 @@ export type Sandbox = {
   readonly fault: (fault: string | Fault) => SandboxFault;
   /** Removes all faults. */
   readonly clearFaults: () => void;
+  /** Events of the scenario that could not happen, such as a fault whose ID is taken by then. */
+  readonly problems: readonly string[];
   /** The last 1,000 requests, oldest first. */
   readonly requests: readonly JournaledRequest[];
   /** Those of one route, such as `reportLatest`. */
@@ -186,6 +188,9 @@ const composeSandbox = (
     advance: (duration) => inTurn(() => advanceTime(node, source, duration)),
     fault: (fault) => setFault(node, fault),
     clearFaults: faults.clear,
+    get problems() {
+      return node.problems();
+    },
     get requests() {
       return faults.requests();
     },

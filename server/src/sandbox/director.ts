@@ -85,6 +85,12 @@ const stepWaitMs = 25_000;
 
 const isoOf = (second: number): string => new Date(second * 1_000).toISOString().replace('.000', '');
 
+/** What is shown of an act that could not be done. Throws the error where it is not about a fault. */
+export const problemOf = ({ second }: ScenarioAct, error: unknown): string => {
+  if (!(error instanceof FaultError)) throw error;
+  return `${isoOf(second)}: ${error.message}`;
+};
+
 type Recorded = { readonly event: ScenarioEvent; readonly second: number; readonly isSet: boolean };
 
 /** Starts to direct: the events of the scenario are scheduled, and the feed runs. */
@@ -112,10 +118,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   for (const { event, second } of compiled) recorded.push({ event, second, isSet: false });
   // A fault whose name is taken by then is no reason to stop.
   const performLater = (act: ScenarioAct): Promise<void> =>
-    perform(act).catch((error: unknown) => {
-      if (!(error instanceof FaultError)) throw error;
-      problems.push(`${isoOf(act.second)}: ${error.message}`);
-    });
+    perform(act).catch((error: unknown) => void problems.push(problemOf(act, error)));
   const acts = compiled.flatMap((one) => one.acts);
   // Whoever starts the sandbox lets time run afterwards: a pause at the start has to wait for that.
   const isFirst = ({ kind, second }: ScenarioAct): boolean => second <= parts.startSecond && kind !== 'pause';

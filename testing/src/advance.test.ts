@@ -1,0 +1,32 @@
+import { afterEach, expect, test } from 'vitest';
+import { type Sandbox, type SandboxOptions, startSandbox } from './index.ts';
+
+const open: Sandbox[] = [];
+const start = async (options: SandboxOptions): Promise<Sandbox> => {
+  const sandbox = await startSandbox(options);
+  open.push(sandbox);
+  return sandbox;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(({ close }) => close()));
+});
+
+const at = '2026-03-13T14:30:00Z';
+const t0 = Date.parse(at) / 1_000;
+
+test('advance: a fault of a scenario whose ID is taken is a problem; time runs on, and no second lacks its report', async () => {
+  const fault = { type: 'fault', fault: 'latency=1ms,id=mine' };
+  const scenario = { at, streams: ['BTC/USD'], events: [10, 20].map((second) => ({ ...fault, at: `${second}s` })) };
+  const sandbox = await start({ scenario });
+  const { advance, now, client } = sandbox;
+  await advance('15s');
+  expect(sandbox.problems).toEqual([]);
+  await advance('15s');
+  expect(now()).toEqual(new Date((t0 + 30) * 1_000));
+  expect((await client.page('BTC/USD', t0, 100)).reports.map((report) => report.observationsTimestamp - t0)).toEqual(
+    Array.from({ length: 31 }, (_, second) => second),
+  );
+  expect(sandbox.problems).toEqual([
+    '2026-03-13T14:30:20Z: id is "mine", expected one that no other fault has. Remove that one first.',
+  ]);
+});
