@@ -88,10 +88,13 @@ const defaultOf = ({ name, unit }: Field, price: bigint, observationsMs: number,
 };
 
 const isScaled = ({ unit }: Field): boolean => ['price', 'ratio', 'amount', 'native token', 'LINK'].includes(unit);
-const bitsOf = ({ type }: Field): bigint => (type === 'uint64' ? 64n : type === 'uint192' ? 192n : 32n);
+const bitsOf = ({ type }: Field, unitMs: number): bigint => {
+  if (type === 'time') return unitMs === 1 ? 53n : 32n; // 64 bits that a number can hold, or seconds
+  return type === 'uint64' ? 64n : type === 'uint192' ? 192n : 32n;
+};
 
 /** A value of a field, as the codec takes it. */
-const parseField = (field: Field, argument: string, value: unknown): bigint | number => {
+const parseField = (field: Field, unitMs: number, argument: string, value: unknown): bigint | number => {
   if (isScaled(field)) {
     const scaled = parsePrice(argument, value);
     if (field.type === 'uint192' && scaled < 0n) throw unexpected(argument, value, 'no negative value');
@@ -99,7 +102,7 @@ const parseField = (field: Field, argument: string, value: unknown): bigint | nu
   }
   const isInteger = typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value));
   const whole = isInteger ? BigInt(value) : -1n;
-  const bits = field.type === 'time' ? 53n : bitsOf(field);
+  const bits = bitsOf(field, unitMs);
   if (whole < 0n || whole >= 2n ** bits) throw unexpected(argument, value, `a whole number of ${bits} bits`);
   return field.type === 'uint32' || field.type === 'time' ? Number(whole) : whole;
 };
@@ -144,7 +147,7 @@ export const createBody = (
     const own = given.get(field.name);
     return [
       field.name,
-      own === undefined ? defaultOf(field, price, observationsMs, unitMs) : parseField(field, ...own),
+      own === undefined ? defaultOf(field, price, observationsMs, unitMs) : parseField(field, unitMs, ...own),
     ];
   });
   return {
@@ -174,13 +177,13 @@ export const pushReport = async (
   checkPushOptions(options);
   const scaled = parsePrice('price', price);
   const window = windowOf(stream, node, options);
-  const body = createBody(stream, scaled, window, options);
+  const body = encodeReportBody(createBody(stream, scaled, window, options));
   const aheadMs = window.observationsMs - node.clock.nowMs();
   if (aheadMs > stepMaxMs) throw unexpected('at', options.at, 'a time at most 31 days ahead of sandbox time');
   if (aheadMs > 0) await moveTo(window.observationsMs);
   const network = networkAt(Math.floor(node.clock.nowMs() / 1_000));
   const round = Math.floor(window.observationsMs / 1_000);
-  const report = toReportJson(stream.feedId, window, network.sign(encodeReportBody(body), round));
+  const report = toReportJson(stream.feedId, window, network.sign(body, round));
   const [result] = await node.ingest([JSON.stringify(report)]);
   if (result?.result === 'refused')
     throw new SandboxError('at', `The report of ${asked} was rejected: ${result.message} (${result.code})`);

@@ -117,7 +117,7 @@ test('sandbox: a stream that counts milliseconds is pushed to at any of them', a
   const { push, client, advance } = await start({ streams: [{ name: 'FOO/USD', feedId }], at });
   await push('FOO/USD', 1);
   await advance('250ms');
-  await push('FOO/USD', 2, { fields: { expiresAt: t0 * 1_000 + 60_000 } });
+  await push('FOO/USD', 2, { fields: { expiresAt: t0 * 1_000 + 60_000 } }); // more than 32 bits
   expect(decode((await client.latest('FOO/USD')).report).fields).toMatchObject({
     validFromTimestamp: t0 * 1_000 + 1,
     observationsTimestamp: t0 * 1_000 + 250,
@@ -160,6 +160,12 @@ test.each<[string, (sandbox: Sandbox) => unknown, string, RegExp]>([
     ({ push }) => push('ETH/USD', 1, { fields: { expiresAt: -1 } }),
     'fields.expiresAt',
     /^fields\.expiresAt is -1, expected a whole number/,
+  ],
+  [
+    'a time beyond 32 bits',
+    ({ push }) => push('ETH/USD', 1, { at: t0 + 60, fields: { expiresAt: 2 ** 32 } }),
+    'fields.expiresAt',
+    /^fields\.expiresAt is 4294967296, expected a whole number of 32 bits\.$/,
   ],
   [
     'the price twice',
