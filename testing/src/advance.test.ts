@@ -30,3 +30,14 @@ test('advance: a fault of a scenario whose ID is taken is a problem; time runs o
     '2026-03-13T14:30:20Z: id is "mine", expected one that no other fault has. Remove that one first.',
   ]);
 });
+
+const closed = { name: 'SandboxError', argument: 'sandbox', message: 'The sandbox is closed. Start another one.' };
+
+test.each(['memory', 'folder'] as const)('advance: closed meanwhile, it is rejected as closed (%s)', async (store) => {
+  const sandbox = await start({ simulated: ['BTC/USD'], at, store });
+  const advanced = sandbox.advance('1h');
+  const settled = expect(advanced).rejects.toMatchObject(closed);
+  await expect.poll(() => sandbox.now().getTime(), { interval: 1 }).toBeGreaterThan(t0 * 1_000);
+  await sandbox.close();
+  await settled;
+});

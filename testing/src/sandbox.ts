@@ -205,13 +205,20 @@ const composeSandbox = (
   };
 };
 
-/** One at a time, in the order of the calls. */
+const closedError = (options?: ErrorOptions): SandboxError =>
+  new SandboxError('sandbox', 'The sandbox is closed. Start another one.', options);
+
+/** One at a time, in the order of the calls. Whatever fails once the sandbox closes fails because of that. */
 const createTurns = (closing: AbortSignal) => {
   let last: Promise<unknown> = Promise.resolve();
   return <T>(act: () => Promise<T>): Promise<T> => {
-    const turn = last.then(() => {
-      if (closing.aborted) throw new SandboxError('sandbox', 'The sandbox is closed. Start another one.');
-      return act();
+    const turn = last.then(async () => {
+      if (closing.aborted) throw closedError();
+      try {
+        return await act();
+      } catch (cause) {
+        throw closing.aborted ? closedError({ cause }) : cause;
+      }
     });
     last = turn.catch(() => {});
     return turn;
