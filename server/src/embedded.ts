@@ -88,7 +88,8 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     throw error;
   }
   const { ingest, store, view } = node.write;
-  const administer = createAdministration(store, view, createOracles(seed));
+  const closing = new AbortController();
+  const administer = createAdministration(store, view, createOracles(seed), closing.signal);
   const perform = async (act: ScenarioAct): Promise<void> => {
     if (act.kind === 'fault') faults.add(act.fault, act.second * 1_000);
     else if (act.kind === 'clearFaults') faults.clear();
@@ -96,7 +97,6 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
   };
   const problems: string[] = [];
-  let isClosed = false;
   return {
     url: node.url,
     opsUrl: node.opsUrl,
@@ -105,7 +105,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     faults,
     ingest: async (lines) => {
       const results = await ingest.submit(lines, 1);
-      await delivered(node, await store.reports.position(), () => isClosed);
+      await delivered(node, await store.reports.position(), closing.signal);
       return results;
     },
     perform: (act) => perform(act).catch((error: unknown) => void problems.push(problemOf(act, error))),
@@ -113,7 +113,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     newestMs: store.reports.newestMs,
     subscribers: (feedId) => [...(node.live?.opened() ?? [])].filter(({ feedIds }) => feedIds.includes(feedId)).length,
     close: () => {
-      isClosed = true;
+      closing.abort();
       return node.stop('closed');
     },
   };
@@ -185,9 +185,9 @@ const register = async (
 };
 
 /** Resolves once live connections were handed everything up to a position. */
-const delivered = async ({ live }: Node, position: number, isClosed: () => boolean): Promise<void> => {
+const delivered = async ({ live }: Node, position: number, closing: AbortSignal): Promise<void> => {
   const deadlineMs = performance.now() + deliveryMaxMs;
-  while (live !== undefined && live.position() < position && !isClosed()) {
+  while (live !== undefined && live.position() < position && !closing.aborted) {
     if (performance.now() > deadlineMs) throw new Error(`A report was not delivered within ${deliveryMaxMs} ms.`);
     await new Promise((resolve) => setImmediate(resolve));
   }

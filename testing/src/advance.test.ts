@@ -41,3 +41,14 @@ test.each(['memory', 'folder'] as const)('advance: closed meanwhile, it is rejec
   await sandbox.close();
   await settled;
 });
+
+test('advance: closed at any point of a rotation, it is rejected as closed', { timeout: 30_000 }, async () => {
+  const events = Array.from({ length: 50 }, (_, i) => ({ at: `${i + 1}s`, type: 'rotate' }));
+  for (let turns = 0; turns < 20; turns += 1) {
+    const sandbox = await start({ scenario: { at, streams: ['BTC/USD'], events } });
+    const settled = expect(sandbox.advance('60s')).rejects.toMatchObject(closed);
+    for (let i = 0; i < turns; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    await sandbox.close();
+    await settled;
+  }
+});

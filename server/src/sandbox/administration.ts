@@ -29,11 +29,12 @@ export const createOracles = (seed: string): Oracles => {
 
 type AdministeredAct = Extract<ScenarioAct, { kind: 'rotate' | 'announce' | 'decommission' }>;
 
-/** Does what rotations and decommissioning change, each at its second. */
+/** Does what rotations and decommissioning change, each at its second. Rejects once `stopping` is aborted: the view no longer reloads then. */
 export const createAdministration = (
   store: Pick<Store, 'admin'>,
   view: AdminView,
   oracles: Oracles,
+  stopping?: AbortSignal,
 ): ((act: AdministeredAct) => Promise<void>) => {
   let rotations = 0;
   const auditOf = ({ second, kind }: AdministeredAct): AuditedAct => ({
@@ -55,7 +56,7 @@ export const createAdministration = (
         ([current]) => [{ ...(current ?? { ...old, addedAt: at }), retiredAt: at }, added],
         auditOf(act),
       );
-      return seenBy(view, ({ signerSets }) => signerSets.has(signerSet.configDigest));
+      return seenBy(view, ({ signerSets }) => signerSets.has(signerSet.configDigest), stopping);
     }
     const updated = (stream: Stream): Stream => {
       if (stream.status === 'decommissioned') return stream;
@@ -70,19 +71,23 @@ export const createAdministration = (
     );
     const isSeen = (stream: Stream | undefined): boolean =>
       stream?.status === 'decommissioned' || (act.kind === 'announce' && stream?.expectedDecommissionAt !== null);
-    return seenBy(view, ({ streams }) => act.feedIds.every((feedId) => isSeen(streams.get(feedId))));
+    return seenBy(view, ({ streams }) => act.feedIds.every((feedId) => isSeen(streams.get(feedId))), stopping);
   };
 };
 
-/** Resolves once the view has a change. */
-const seenBy = (view: AdminView, isSeen: (snapshot: AdminSnapshot) => boolean): Promise<void> =>
-  new Promise((resolve) => {
-    let stop = (): void => {};
-    const look = (): void => {
-      if (!isSeen(view.current())) return;
-      stop();
-      resolve();
+/** Resolves once the view has a change, and rejects when the node stops before. */
+const seenBy = (view: AdminView, isSeen: (snapshot: AdminSnapshot) => boolean, stopping?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      stopWatching();
+      stopping?.removeEventListener('abort', look);
+      settle();
     };
-    stop = view.onReload(look);
+    const look = (): void => {
+      if (isSeen(view.current())) end(resolve);
+      else if (stopping?.aborted) end(() => reject(new Error('The node stopped before it had reloaded a change.')));
+    };
+    const stopWatching = view.onReload(look);
+    stopping?.addEventListener('abort', look);
     look();
   });
