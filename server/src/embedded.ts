@@ -8,7 +8,7 @@ import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
-import { problemOf } from './sandbox/director.ts';
+import { isFaultAct, problemOf, setFaults } from './sandbox/director.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
 import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
@@ -91,8 +91,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
   const closing = new AbortController();
   const administer = createAdministration(store, view, createOracles(seed), closing.signal);
   const perform = async (act: ScenarioAct): Promise<void> => {
-    if (act.kind === 'fault') faults.add(act.fault, act.second * 1_000);
-    else if (act.kind === 'clearFaults') faults.clear();
+    if (isFaultAct(act)) setFaults(faults, act, act.second * 1_000);
     // Time stands still here, so that speed and pause mean nothing.
     else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
   };

@@ -62,7 +62,7 @@ test('control: events are set, shown, recorded and cleared', async () => {
   expect(await ask('DELETE', '/sandbox/faults/five')).toEqual({ status: 200, body: { removed: true } });
   expect(await ask('DELETE', '/sandbox/faults/five')).toMatchObject({ status: 404, body: { code: 'fault_not_found' } });
   expect(await ask('GET', '/sandbox/record')).toMatchObject({
-    body: { events: [{ type: 'speed' }, { type: 'fault' }] },
+    body: { events: [{ type: 'speed' }, { type: 'fault' }, { type: 'remove', id: 'five' }] },
   });
   expect(await ask('GET', '/sandbox/schema')).toMatchObject({ body: { title: 'Sealpost sandbox scenario' } });
 });

@@ -89,7 +89,7 @@ const answer = async (director: Director, request: IncomingMessage): Promise<unk
   if (path === '/sandbox/events' && method === 'POST') return setEvents(director, await readJson(request));
   const [, id] = /^\/sandbox\/faults\/([^/]{1,200})$/.exec(path) ?? [];
   if (id !== undefined && method === 'DELETE') {
-    if (director.removeFault(decodeURIComponentOr(id))) return { removed: true };
+    if (await director.removeFault(decodeURIComponentOr(id))) return { removed: true };
     throw new ControlError(404, 'fault_not_found', 'There is no such fault. GET /sandbox lists them.');
   }
   const known =

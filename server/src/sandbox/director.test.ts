@@ -58,7 +58,7 @@ test('director: what is set at once is in force from the next second on, faults 
   await clock.waitUntil((sampleStart + 40) * 1_000);
   await director.set([{ type: 'pause' }]);
   expect(director.state().paused).toBe(true);
-  expect(director.removeFault('mine')).toBe(true);
+  expect(await director.removeFault('mine')).toBe(true);
   await director.stop();
 });
 
@@ -151,6 +151,45 @@ test('director: a list with a fault that cannot be set changes nothing, also not
   await director.stop();
   const digests = lines.map((line) => decodeFullReport(JSON.parse(line).fullReport).context.configDigest);
   expect([digests.length, new Set(digests).size, acts]).toEqual([5, 1, []]);
+});
+
+test('director: a fault that is removed is in the record as removed', async () => {
+  const live = await startSampleDirector({ events: [{ at: '9s', type: 'remove', id: 'never' }] });
+  await live.director.set([faultOf('reset,id=mine'), faultOf('status=503'), { type: 'remove', id: 'f1', at: '15s' }]);
+  await live.advance(5);
+  expect([await live.director.removeFault('mine'), await live.director.removeFault('mine')]).toEqual([true, false]);
+  expect(await messageOf(live.director.set([{ type: 'rotate' }, { type: 'remove', id: 'mine' }]))).toBe(
+    '[1].id: id is "mine", expected the ID of a fault that is set.',
+  );
+  expect(live.director.state().faults.map(({ id }) => id)).toEqual(['f1']);
+  await live.advance(15);
+  expect(live.director.state()).toMatchObject({
+    faults: [],
+    problems: ['2026-03-13T14:30:09Z: id is "never", expected the ID of a fault that is set.'],
+  });
+  const record = JSON.parse(JSON.stringify(live.director.record()));
+  expect(record.events).toEqual([
+    { at: '1s', type: 'fault', fault: { kind: 'reset', id: 'mine' } },
+    { at: '1s', type: 'fault', fault: { kind: 'status', status: 503 } },
+    { at: '6s', type: 'remove', id: 'mine' },
+    { at: '9s', type: 'remove', id: 'never' },
+    { at: '15s', type: 'remove', id: 'f1' },
+  ]);
+  const again = await startSampleDirector(record);
+  await again.advance(5);
+  expect(again.director.state().faults.map(({ id }) => id)).toEqual(['mine', 'f1']);
+  await again.advance(5);
+  expect(again.director.state().faults.map(({ id }) => id)).toEqual(['f1']);
+  await Promise.all([live.director.stop(), again.director.stop()]);
+});
+
+test('director: an ID may be used again at the start once its fault is removed', async () => {
+  const events = ['fault', 'remove', 'fault'].map((type) =>
+    type === 'fault' ? { at: '0s', type, fault: 'reset,id=one' } : { at: '0s', type, id: 'one' },
+  );
+  const { director } = await startSampleDirector({ events });
+  expect(director.state()).toMatchObject({ faults: [{ id: 'one' }], problems: [] });
+  await director.stop();
 });
 
 test('director: a step is alone in its list, since what is after it would be late', async () => {

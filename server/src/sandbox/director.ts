@@ -70,7 +70,8 @@ export type Director = {
    * Applies events; without `at` they are at once, which for reports is the next second. If one of them cannot be, none is applied.
    */
   readonly set: (events: readonly ScenarioEvent[]) => Promise<readonly TimedEvent[]>;
-  readonly removeFault: (id: string) => boolean;
+  /** Removes a fault, as an event would; false when there is no such fault. */
+  readonly removeFault: (id: string) => Promise<boolean>;
   /** The last requests to the public API, oldest first. */
   readonly requests: Faults['requests'];
   /** A scenario that gives the same bytes. */
@@ -151,7 +152,11 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   return {
     state: () => ({ ...stateOf(parts, recorded, feed, anchor), problems: problems.slice(-shownMax) }),
     set,
-    removeFault: faults.remove,
+    removeFault: async (id) => {
+      const isSet = faults.list().some((fault) => fault.id === id);
+      if (isSet) await set([{ type: 'remove', id }]);
+      return isSet;
+    },
     requests: faults.requests,
     record: () => recordOf(parts, recorded),
     failed: feed.failed,
@@ -176,6 +181,7 @@ export const compileScenario = ({
     // Later, the fault with this ID may have been removed.
     for (const act of acts.filter(() => second === startSecond)) {
       if (act.kind === 'clearFaults') firstIds.clear();
+      if (act.kind === 'removeFault') firstIds.delete(act.id);
       if (act.kind !== 'fault' || act.fault.id === undefined) continue;
       if (firstIds.has(act.fault.id))
         throw new ScenarioError(`${path}.fault.id`, `is "${act.fault.id}", expected one that no other fault has.`);
@@ -210,18 +216,26 @@ const plan = ({ streams, startSecond, specs }: DirectorParts, event: ScenarioEve
 
 const checkFaults = (acts: readonly ScenarioAct[], streams: readonly Stream[], path: string): void => {
   for (const act of acts)
-    if (act.kind === 'fault') namingFault(path, () => checkFault(act.fault, act.second * 1_000, streams));
+    if (act.kind === 'fault') namingFault(act, path, () => checkFault(act.fault, act.second * 1_000, streams));
 };
 
 // Acts that do not concern reports need not wait for the next second, which may never come while time is paused.
-type FaultAct = Extract<ScenarioAct, { kind: 'fault' | 'clearFaults' }>;
+type FaultAct = Extract<ScenarioAct, { kind: 'fault' | 'removeFault' | 'clearFaults' }>;
 type ClockAct = Extract<ScenarioAct, { kind: 'speed' | 'pause' }>;
-const isFaultAct = (act: ScenarioAct): act is FaultAct => act.kind === 'fault' || act.kind === 'clearFaults';
+export const isFaultAct = (act: ScenarioAct): act is FaultAct =>
+  ['fault', 'removeFault', 'clearFaults'].includes(act.kind);
 const isClockAct = (act: ScenarioAct): act is ClockAct => act.kind === 'speed' || act.kind === 'pause';
 
-const setFaults = (faults: FaultControls, act: FaultAct, addedMs?: number): void => {
+/** Sets, removes or clears faults. Throws a FaultError where that cannot be. */
+export const setFaults = (
+  faults: Pick<FaultControls, 'add' | 'remove' | 'clear'>,
+  act: FaultAct,
+  addedMs?: number,
+): void => {
   if (act.kind === 'fault') faults.add(act.fault, addedMs);
-  else faults.clear();
+  else if (act.kind === 'clearFaults') faults.clear();
+  else if (!faults.remove(act.id))
+    throw new FaultError('id', `id is "${act.id}", expected the ID of a fault that is set.`);
 };
 
 /** Sets and clears the faults of a list, or none where one of them cannot be set. */
@@ -229,7 +243,7 @@ const setFaultsNow = (faults: FaultControls, planned: readonly ReturnType<typeof
   const undo = faults.mark();
   try {
     for (const { acts, path } of planned.filter(({ isNow }) => isNow))
-      for (const act of acts.filter(isFaultAct)) namingFault(path, () => setFaults(faults, act));
+      for (const act of acts.filter(isFaultAct)) namingFault(act, path, () => setFaults(faults, act));
   } catch (error) {
     undo();
     throw error;
@@ -288,12 +302,13 @@ const stateOf = (
   };
 };
 
-const namingFault = (path: string, act: () => void): void => {
+const namingFault = ({ kind }: FaultAct, path: string, work: () => void): void => {
   try {
-    act();
+    work();
   } catch (error) {
     if (!(error instanceof FaultError)) throw error;
-    throw new ScenarioError(`${path}${path === '' ? '' : '.'}fault.${error.field}`, error.message);
+    const field = kind === 'fault' ? `fault.${error.field}` : error.field;
+    throw new ScenarioError(`${path}${path === '' ? '' : '.'}${field}`, error.message);
   }
 };
 

@@ -12,6 +12,7 @@ export type ScenarioAct = { readonly second: number } & (
   | { readonly kind: 'announce'; readonly feedIds: readonly FeedId[]; readonly endSecond: number }
   | { readonly kind: 'decommission'; readonly feedIds: readonly FeedId[] }
   | { readonly kind: 'fault'; readonly fault: Fault }
+  | { readonly kind: 'removeFault'; readonly id: string }
   | { readonly kind: 'clearFaults' }
   | { readonly kind: 'speed'; readonly speed: number }
   | { readonly kind: 'pause' }
@@ -141,6 +142,8 @@ const actsOf = (event: ScenarioEvent, second: number, feedIds: readonly FeedId[]
       return [{ kind: 'rotate', second }];
     case 'fault':
       return [{ kind: 'fault', second, fault: event.fault as Fault }]; // parsed by the faults' own table
+    case 'remove':
+      return [{ kind: 'removeFault', second, id: event.id }];
     case 'clear':
       return event.what === 'streams' ? [] : [{ kind: 'clearFaults', second }];
     case 'speed':

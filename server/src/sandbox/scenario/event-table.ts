@@ -9,6 +9,7 @@ import {
   number,
   required,
 } from '../faults/fields.ts';
+import { commonFields } from '../faults/kinds.ts';
 import { FaultError, faultSchema, parseFault } from '../faults/parse.ts';
 
 export type EventRow = {
@@ -206,6 +207,11 @@ const eventTable = {
     fields: { streams, for: required(wholeDuration('How long.', '1s', '365d')) },
   },
   fault: { about: 'Sets a fault of the API, the live connections or the reports.', main: 'fault', fields: { fault } },
+  remove: {
+    about: 'Removes one fault.',
+    main: 'id',
+    fields: { id: required({ ...commonFields.id, about: 'The ID of the fault.' }) },
+  },
   clear: {
     about: 'Ends faults; price effects, forced market states, outages and stops. Decommissioned streams stay so.',
     main: 'what',

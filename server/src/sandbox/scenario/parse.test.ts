@@ -36,6 +36,7 @@ const samples: Readonly<Record<string, unknown>> = {
   recovery: 'backfill',
   fault: { kind: 'latency', delay: '200ms', probability: 0.1 },
   what: 'faults',
+  id: 'f1',
   speed: 60,
 };
 
