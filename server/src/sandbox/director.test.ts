@@ -236,3 +236,36 @@ test('director: a scenario with a moment, stream or ID that cannot be does not s
   expect(director.state().set).toEqual([]);
   await director.stop();
 });
+
+test('director: with as many events as a scenario may have, no more are set, and time is still controlled', async () => {
+  const later = { at: '1h', type: 'speed', speed: 1 };
+  const { director, clock, advance } = await startSampleDirector({ events: Array(9_998).fill(later) });
+  await director.set([{ type: 'speed', speed: 2 }, { type: 'rotate' }]);
+  const full = 'This sandbox has 10000 events, as many as a scenario may have. Start another one.';
+  expect(await messageOf(director.set([{ type: 'rotate' }]))).toBe(full);
+  expect(await messageOf(director.set([{ type: 'pause' }, { type: 'pause', at: '1h' }]))).toBe(full);
+  await advance(3);
+  expect(clock.nowMs()).toBe((sampleStart + 3) * 1_000);
+  await director.set([{ type: 'speed', speed: 0.5 }, { type: 'resume' }]);
+  expect(director.state()).toMatchObject({ speed: 0.5, paused: false });
+  await director.set([{ type: 'pause' }]);
+  expect(director.state().paused).toBe(true);
+  expect(director.state().set.map(({ type }) => type)).toEqual(['speed', 'rotate', 'speed', 'pause']);
+  expect(director.record().events).toHaveLength(10_000);
+  await director.stop();
+});
+
+test('director: time control leaves room in the record for what changes reports', async () => {
+  const later = { at: '1h', type: 'speed', speed: 1 };
+  const { director } = await startSampleDirector({ events: Array(9_998).fill(later) });
+  for (let i = 0; i < 3; i += 1) await director.set([{ type: 'resume' }, { type: 'pause' }]);
+  await director.set([
+    { type: 'speed', speed: 2 },
+    { type: 'rotate' },
+    { type: 'speed', speed: 3 },
+    { type: 'rotate' },
+  ]);
+  expect(director.state().speed).toBe(3);
+  expect(director.record().events).toHaveLength(10_000);
+  await director.stop();
+});

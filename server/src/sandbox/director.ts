@@ -7,9 +7,10 @@ import type { Faults } from './faults/faults.ts';
 import { FaultError } from './faults/parse.ts';
 import { type Feed, type FeedCounts, startSandboxFeed } from './feed.ts';
 import type { SandboxSource } from './network.ts';
+import { createEventRecord, type EventRecord, type RecordedEvent, shownMax } from './record.ts';
 import { compileEvent, type ScenarioAct, secondOfEvent } from './scenario/compile.ts';
-import { durationSeconds, eventRow, type ScenarioEvent } from './scenario/event-table.ts';
-import { eventsMax, type Scenario, ScenarioError } from './scenario/parse.ts';
+import { durationSeconds, type ScenarioEvent } from './scenario/event-table.ts';
+import { type Scenario, ScenarioError } from './scenario/parse.ts';
 
 /** What a director needs of the faults. */
 export type FaultControls = Pick<Faults, 'add' | 'remove' | 'clear' | 'mark' | 'list' | 'requests'>;
@@ -80,7 +81,6 @@ export type Director = {
   readonly stop: () => Promise<void>;
 };
 
-const shownMax = 20;
 /** A step is answered after this long, done or not. */
 const stepWaitMs = 25_000;
 
@@ -92,12 +92,9 @@ export const problemOf = ({ second }: ScenarioAct, error: unknown): string => {
   return `${isoOf(second)}: ${error.message}`;
 };
 
-type Recorded = { readonly event: ScenarioEvent; readonly second: number; readonly isSet: boolean };
-
 /** Starts to direct: the events of the scenario are scheduled, and the feed runs. */
 export const startDirector = async (parts: DirectorParts): Promise<Director> => {
   const { clock, source, faults } = parts;
-  const recorded: Recorded[] = [];
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
   let steps = new AbortController();
@@ -116,7 +113,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
     else await parts.administer(act);
   };
   const compiled = compileScenario(parts);
-  for (const { event, second } of compiled) recorded.push({ event, second, isSet: false });
+  const record = createEventRecord(compiled);
   // A fault whose name is taken by then is no reason to stop.
   const performLater = (act: ScenarioAct): Promise<void> =>
     perform(act).catch((error: unknown) => void problems.push(problemOf(act, error)));
@@ -127,30 +124,26 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   const feed = startSandboxFeed({ ...parts, perform: performLater });
   for (const act of acts) if (!isFirst(act)) feed.schedule(act);
   const set: Director['set'] = async (events) => {
-    if (recorded.length + events.length > eventsMax)
-      throw new ScenarioError(
-        '',
-        `This sandbox has ${eventsMax} events, as many as a scenario may have. Start another one.`,
-      );
+    record.requireRoom(events);
     checkSteps(events);
     const next = Math.max(feed.nextSecond(), Math.floor(clock.nowMs() / 1_000) + 1);
     const planned = events.map((event, i) => plan(parts, event, next, events.length === 1 ? '' : `[${i}]`));
     // Nothing awaits from here on until everything is scheduled: what was asked for before has earlier seconds.
     setFaultsNow(faults, planned);
     const added = source.add(planned.flatMap(({ effects }) => effects));
-    for (const { event, second, acts, isNow } of planned) {
+    for (const { event, acts, isNow } of planned) {
       for (const act of acts)
         if (!isNow || !(isFaultAct(act) || isClockAct(act))) feed.schedule(act);
         else if (isClockAct(act)) setClock(act);
       if (event.type === 'resume') clock.resume();
-      if (eventRow(event.type).runtime === undefined) recorded.push({ event, second, isSet: true });
     }
+    record.add(planned);
     await added;
     for (const { event } of planned) if (event.type === 'step') await step(clock, feed, event.by, steps.signal);
     return planned.map(({ event, second }) => ({ ...event, time: isoOf(second) }));
   };
   return {
-    state: () => ({ ...stateOf(parts, recorded, feed, anchor), problems: problems.slice(-shownMax) }),
+    state: () => ({ ...stateOf(parts, record, feed, anchor), problems: problems.slice(-shownMax) }),
     set,
     removeFault: async (id) => {
       const isSet = faults.list().some((fault) => fault.id === id);
@@ -158,7 +151,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
       return isSet;
     },
     requests: faults.requests,
-    record: () => recordOf(parts, recorded),
+    record: () => recordOf(parts, record.all()),
     failed: feed.failed,
     stop: feed.stop,
   };
@@ -267,16 +260,15 @@ const step = async (clock: SandboxClock, feed: Feed, by: string, ended: AbortSig
 
 const stateOf = (
   { clock, seed, startSecond, streams, scenario, faults, monotonicMs }: DirectorParts,
-  recorded: readonly Recorded[],
+  { own, lastSet }: EventRecord,
   feed: Pick<Feed, 'counts'>,
   anchor: { readonly timeMs: number; readonly realMs: number },
 ): Omit<SandboxState, 'problems'> => {
   const { nowMs, speed, paused, behindMs } = clock.state();
-  const own = recorded.filter(({ isSet }) => !isSet);
   const upcoming = own.filter(({ second }) => second * 1_000 > nowMs).sort((a, b) => a.second - b.second);
   const [next] = upcoming;
   const realSeconds = Math.max(1, monotonicMs() - anchor.realMs) / 1_000;
-  const timed = ({ event, second }: Recorded): TimedEvent => ({ ...event, time: isoOf(second) });
+  const timed = ({ event, second }: RecordedEvent): TimedEvent => ({ ...event, time: isoOf(second) });
   return {
     time: new Date(nowMs).toISOString(),
     timeMs: nowMs,
@@ -293,10 +285,7 @@ const stateOf = (
       done: own.length - upcoming.length,
       next: next === undefined ? null : timed(next),
     },
-    set: recorded
-      .filter(({ isSet }) => isSet)
-      .slice(-shownMax)
-      .map(timed),
+    set: lastSet().map(timed),
     reports: { ...feed.counts() },
     faults: faults.list(),
   };
@@ -316,7 +305,7 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 
 const recordOf = (
   { seed, startSecond, past, speed, specs, scenario }: DirectorParts,
-  recorded: readonly Recorded[],
+  recorded: readonly RecordedEvent[],
 ): Record<string, unknown> => ({
   ...(scenario.name !== undefined && { name: scenario.name }),
   ...(scenario.about !== undefined && { about: scenario.about }),
