@@ -1,10 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { decode, verify } from '@sealpost/client';
 import { reportSchemas } from '@sealpost/protocol';
 import { afterEach, expect, test } from 'vitest';
+import { collectGarbage } from '../../tests/support/heap.ts';
 import { type Sandbox, SandboxError, type SandboxOptions, startSandbox } from './index.ts';
 
 const open: Sandbox[] = [];
@@ -372,21 +371,39 @@ test('sandbox: closing does not wait for what a fault keeps waiting', async () =
 });
 
 test('sandbox: closed ones are not kept in memory', async () => {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
   const heapBytesAfter = async (sandboxes: number): Promise<number> => {
     for (let i = 0; i < sandboxes; i += 1) {
       const sandbox = await startSandbox({ streams: ['ETH/USD'] });
       await sandbox.push('ETH/USD', 1);
       await sandbox.close();
     }
-    collect();
+    collectGarbage();
     await new Promise((resolve) => setImmediate(resolve));
-    collect();
+    collectGarbage();
     return process.memoryUsage().heapUsed;
   };
   const before = await heapBytesAfter(5);
   expect((await heapBytesAfter(30)) - before).toBeLessThan(2_000_000); // one that is kept takes 150 kB
+});
+
+test('sandbox: a stream ends at the time limit of its reader, also after garbage is collected', async () => {
+  const { client } = await start({ streams: ['ETH/USD'] });
+  const read = async (): Promise<string> => {
+    try {
+      for await (const _ of client.stream(['ETH/USD'], { signal: AbortSignal.timeout(300) }));
+      return 'ended';
+    } catch (error) {
+      return (error as Error).name; // whatever a stream ends with
+    }
+  };
+  const reading = read();
+  for (let i = 0; i < 10; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    collectGarbage();
+  }
+  expect(await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 20_000, 'never'))])).not.toBe(
+    'never',
+  );
 });
 
 test('sandbox: a push that moves time leaves no gap in simulated streams', async () => {

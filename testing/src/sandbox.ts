@@ -225,11 +225,16 @@ const createTurns = (closing: AbortSignal) => {
   };
 };
 
+/** The signals that others come from: on Node 20 `AbortSignal.any` does not hold them, and a timeout that nobody else holds never fires. */
+const sources = new WeakMap<AbortSignal, AbortSignal>();
+
 /** A client whose live streams end with the sandbox: a stream reconnects for as long as it is read, and would keep the process alive. */
 const endingWith = (closing: AbortSignal, client: Client): Client => ({
   ...client,
   stream: (feedIds, options = {}) => {
-    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal]);
+    if (options.signal === undefined) return client.stream(feedIds, { ...options, signal: closing });
+    const signal = AbortSignal.any([closing, options.signal]);
+    sources.set(signal, options.signal);
     return client.stream(feedIds, { ...options, signal });
   },
 });

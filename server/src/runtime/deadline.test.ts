@@ -1,6 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { timedOut, within } from './deadline.ts';
+import { collectGarbage } from '../../../tests/support/heap.ts';
+import { anySignal, timedOut, within } from './deadline.ts';
 
 const never = new Promise<never>(() => {});
 
@@ -34,4 +35,22 @@ test('deadline: a result that arrived while the process was blocked counts', asy
   while (performance.now() < untilMs); // blocks past the deadline
   expect(await bounded).toBe('in time');
   port1.close();
+});
+
+test('deadline: of several signals the first one counts, also after garbage is collected', async () => {
+  const ended = new AbortController();
+  const abortOf = (first: AbortSignal): Promise<unknown> =>
+    new Promise((resolve) => {
+      const signal = anySignal([ended.signal, first]);
+      signal.addEventListener('abort', () => resolve(signal.reason));
+    });
+  const late = abortOf(AbortSignal.timeout(100));
+  for (let i = 0; i < 5; i++) {
+    await setTimeout(10);
+    collectGarbage();
+  }
+  expect(await Promise.race([late, setTimeout(10_000, 'never')])).toMatchObject({ name: 'TimeoutError' });
+  const cut = abortOf(AbortSignal.timeout(60_000));
+  ended.abort('cut');
+  expect(await cut).toBe('cut');
 });

@@ -1,4 +1,4 @@
-// A deadline for a promise.
+// Deadlines: for a promise, and for what takes a signal.
 
 export const timedOut = Symbol('timed out');
 
@@ -14,4 +14,13 @@ export const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T 
   } finally {
     clearTimeout(timer);
   }
+};
+
+const sources = new WeakMap<AbortSignal, readonly AbortSignal[]>();
+
+/** `AbortSignal.any`, which on Node 20 does not hold the signals: a timeout that nobody else holds is collected, and never fires. */
+export const anySignal = (signals: readonly AbortSignal[]): AbortSignal => {
+  const any = AbortSignal.any([...signals]);
+  sources.set(any, signals);
+  return any;
 };

@@ -1,6 +1,7 @@
 // Directs a running sandbox: events of its scenario and those that are set while it runs, what there is to show, and the record of it all as a scenario.
 import type { Stream } from '@sealpost/protocol';
 import type { StreamSpec } from '@sealpost/simulator';
+import { anySignal } from '../runtime/deadline.ts';
 import type { SandboxClock } from './clock.ts';
 import { checkFault, type ListedFault } from './faults/decisions.ts';
 import type { Faults } from './faults/faults.ts';
@@ -253,7 +254,7 @@ const checkSteps = (events: readonly ScenarioEvent[]): void => {
 /** Advances time, and resolves when the reports are there. */
 const step = async (clock: SandboxClock, feed: Feed, by: string, ended: AbortSignal): Promise<void> => {
   const target = clock.step((durationSeconds(by) ?? 0) * 1_000);
-  const signal = AbortSignal.any([ended, AbortSignal.timeout(stepWaitMs)]);
+  const signal = anySignal([ended, AbortSignal.timeout(stepWaitMs)]);
   await clock.waitUntil(target, signal);
   await feed.storedUpTo(Math.floor(target / 1_000), signal);
 };

@@ -6,6 +6,7 @@ import { withoutTrailing } from '@sealpost/protocol';
 import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/mirror-json.ts';
+import { anySignal } from '../../../runtime/deadline.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { commandAgent } from '../../version.ts';
 
@@ -219,7 +220,7 @@ export const askPlaces = async (
 ): Promise<readonly MirrorPlace[]> => {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-  const options = { method: 'POST', headers, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMaxMs)]) };
+  const options = { method: 'POST', headers, signal: anySignal([signal, AbortSignal.timeout(answerMaxMs)]) };
   const path = `${url.href}/resume`;
   try {
     const asked = open(path, options).end(renderMirrorRequest(request));
