@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -253,15 +255,66 @@ test('log: every level of the setting is one of pino’s, or silent', () => {
   expect([...Object.values(pino.levels.labels), 'silent']).toEqual(expect.arrayContaining([...logLevels]));
 });
 
-/** Runs a module that can `open()` logs to standard output, and prints. */
-const runLogging = (program: string): { readonly stdout: string; readonly stderr: string } => {
+/** For Node, to run a module that can `open()` logs to standard output. */
+const argsOf = (program: string): string[] => {
   const script = `
     import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};
-    const open = () => openLog({ level: 'info', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1 });
+    const open = (more) => openLog({ level: 'info', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1, ...more });
     ${program}`;
-  const args = ['--expose-gc', '--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
-  return spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 27 });
+  return ['--expose-gc', '--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
 };
+
+/** Runs a module that can `open()` logs to standard output, and prints. */
+const runLogging = (
+  program: string,
+  stdout: 'pipe' | number = 'pipe',
+): { readonly stdout: string; readonly stderr: string } => {
+  const limits = { maxBuffer: 2 ** 27, timeout: 60_000 };
+  return spawnSync(process.execPath, argsOf(program), {
+    encoding: 'utf8',
+    ...limits,
+    stdio: ['ignore', stdout, 'pipe'],
+  });
+};
+
+test.runIf(existsSync('/dev/full'))(
+  'log: on a full disk a flush ends, as does the process, and lost lines are told',
+  () => {
+    const full = openSync('/dev/full', 'w');
+    const { stderr } = runLogging(
+      `
+    let lost = 0;
+    const log = open({ onLost: () => { lost += 1; } });
+    const end = { kind: 'endedUnexpectedly', times: 1 };
+    log.observe(end);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    log.observe(end);
+    log.pass(['line\\n']);
+    log.close();
+    log.pass(['late\\n']);
+    process.on('exit', () => console.error(lost > 0 ? 'told' : 'not told'));
+  `,
+      full,
+    );
+    closeSync(full);
+    expect(stderr).toBe('told\n');
+  },
+);
+
+test('log: one that nobody reads does not stop its process, whatever it has to tell', async () => {
+  const program = `
+    const log = open();
+    log.pass(Array.from({ length: 4_000 }, () => 'x'.repeat(1_000) + '\\n'));
+    setTimeout(() => {
+      log.observe({ kind: 'endedUnexpectedly', times: 1 });
+      console.error('goes on');
+    }, 1_500);
+    setInterval(() => {}, 1_000);`;
+  const child = spawn(process.execPath, argsOf(program), { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [said] = await once(child.stderr, 'data');
+  child.kill('SIGKILL');
+  expect(String(said)).toBe('goes on\n');
+});
 
 test('log: one to standard output leaves nothing behind in its process once it is closed, and a line after that is written', () => {
   const { stdout, stderr } = runLogging(`

@@ -1,5 +1,5 @@
 // The log's lines to standard output, many at once, without ever waiting for whoever reads them.
-import { pino } from 'pino';
+import { write as writeBytes, writeSync } from 'node:fs';
 
 /** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
 export type LogDestination = {
@@ -9,6 +9,13 @@ export type LogDestination = {
   readonly close?: () => void;
 };
 
+export type OutputListeners = {
+  /** Lines were lost just now, or could not be written and wait for the next ones. */
+  readonly onLost: () => void;
+  /** Lines can be written again, and so many were lost. */
+  readonly onDropped: (count: number) => void;
+};
+
 /** Lines that wait for a slow reader; more are dropped and counted, since a service that waits for its log is down. */
 const waitingBytesMax = 16 * 1024 * 1024;
 
@@ -16,64 +23,136 @@ const waitingBytesMax = 16 * 1024 * 1024;
 const handOverCharacters = 32_768;
 const handOverMs = 50;
 
-type OutputListeners = {
-  /** Lines were lost just now: dropped, or not written. */
-  readonly onLost: () => void;
-  /** The reader is back, and so many lines were dropped since it left. */
-  readonly onDropped: (count: number) => void;
+const descriptor = 1;
+/** While a pipe is full that does not block. */
+const retryMs = 100;
+/** At the exit, such a pipe is waited for so long in all. */
+const flushMaxMs = 2_000;
+/** A write that takes longer waits for a reader that does not read: another would stop this process. */
+const stuckMs = 1_000;
+
+const isBusy = ({ code }: NodeJS.ErrnoException): boolean => code === 'EAGAIN' || code === 'EBUSY';
+
+const sleepSync = (ms: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 };
 
-const openOutput = ({ onLost, onDropped }: OutputListeners) => {
-  const output = pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax });
+/** Writes what can be written now; returns the rest. */
+const writeNow = (bytes: Buffer, onFailed: () => void): Buffer => {
+  const endMs = performance.now() + flushMaxMs;
+  let rest = bytes;
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(descriptor, rest));
+    } catch (error) {
+      const isWorthWaiting = isBusy(error as NodeJS.ErrnoException) && performance.now() < endMs; // of the system call
+      if (!isWorthWaiting) {
+        onFailed();
+        break;
+      }
+      sleepSync(10);
+    }
+  }
+  return rest;
+};
+
+/** Bytes on their way to standard output. A failure loses none: the next write begins with them. It must not end the service. */
+const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => void) => {
+  let waiting: Buffer[] = [];
+  /** Those being written included. */
+  let waitingBytes = 0;
+  let writingSinceMs: number | undefined;
   let dropped = 0;
-  output.on('drop', (lines: string) => {
-    dropped += lines.split('\n').length - 1;
-    onLost();
-  });
-  output.on('drain', () => {
+  let timer: NodeJS.Timeout | undefined;
+  const take = (): Buffer => {
+    const bytes = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting); // there is one
+    waiting = [];
+    return bytes;
+  };
+  const giveBack = (rest: Buffer): void => {
+    if (rest.length > 0) waiting.unshift(rest);
+  };
+  const tellDropped = (): void => {
     const count = dropped;
     dropped = 0;
     if (count > 0) onDropped(count);
-  });
-  output.on('error', onLost); // a log that cannot be written must not end the service; the next line tries again
-  return output;
+  };
+  const advance = (): void => {
+    if (writingSinceMs !== undefined) return;
+    if (waitingBytes === 0) {
+      onEmpty();
+      tellDropped();
+      return;
+    }
+    clearTimeout(timer);
+    writingSinceMs = performance.now();
+    const bytes = take();
+    writeBytes(descriptor, bytes, (error, written) => {
+      writingSinceMs = undefined;
+      const rest = error ? bytes : bytes.subarray(written);
+      waitingBytes -= bytes.length - rest.length;
+      giveBack(rest);
+      if (!error) return advance();
+      if (isBusy(error)) timer = setTimeout(advance, retryMs);
+      else onLost();
+    });
+  };
+  return {
+    write: (lines: string): void => {
+      const bytes = Buffer.from(lines);
+      if (waitingBytes + bytes.length > waitingBytesMax) {
+        dropped += lines.split('\n').length - 1;
+        onLost();
+      } else {
+        waiting.push(bytes);
+        waitingBytes += bytes.length;
+      }
+      advance();
+    },
+    /** What is being written at this moment is not waited for. */
+    flushSync: (): void => {
+      if (writingSinceMs !== undefined && performance.now() - writingSinceMs > stuckMs) return;
+      const before = waiting.reduce((sum, { length }) => sum + length, 0);
+      const rest = writeNow(take(), onLost);
+      giveBack(rest);
+      waitingBytes -= before - rest.length;
+    },
+  };
 };
 
 export const openStandardOutput = (listeners: OutputListeners): LogDestination => {
-  let output: ReturnType<typeof openOutput> | undefined;
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
+  let isHeld = false;
   const handOver = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    process.off('exit', flushSync);
     const lines = waiting;
     waiting = '';
-    if (lines === '') return;
-    output ??= openOutput(listeners);
-    output.write(lines);
+    if (lines !== '') output.write(lines);
   };
   const flushSync = (): void => {
     handOver();
-    try {
-      output?.flushSync();
-    } catch {
-      // As above: the disk of the log is full, or its reader is gone.
-    }
+    output.flushSync();
   };
+  const letGo = (): void => {
+    if (waiting !== '' || !isHeld) return;
+    isHeld = false;
+    process.off('exit', flushSync);
+  };
+  const output = createOutput(listeners, letGo);
   return {
     write: (line, now = false) => {
       waiting += line;
+      if (!isHeld) process.on('exit', flushSync);
+      isHeld = true;
       if (now || waiting.length >= handOverCharacters) return handOver();
-      if (timer !== undefined) return;
-      timer = setTimeout(handOver, handOverMs).unref();
-      process.on('exit', flushSync);
+      timer ??= setTimeout(handOver, handOverMs).unref();
     },
     flushSync,
     close: () => {
       flushSync();
-      output?.end(); // pino holds on to it until then, to flush it at the exit
-      output = undefined;
+      letGo();
     },
   };
 };
