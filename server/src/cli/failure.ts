@@ -46,10 +46,12 @@ export const asUsage = <T>(read: () => T): T => {
 export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number =>
   128 + constants.signals[reason as NodeJS.Signals]; // session.ts aborts with the signal's name
 
+/** Has whoever reads stdout left? That fails no command. */
+export const hasReaderLeft = (error: unknown): boolean => isSystemError(error) && error.code === 'EPIPE';
+
 /** How a failed command ends: its exit code, and what to print, unless it was printed before. */
 export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };
-  if (isSystemError(error) && error.code === 'EPIPE') return { exitCode: exitCodes.done }; // the reader has left
   if (error instanceof CommandError) return { exitCode: error.exitCode, text: error.message };
   if (error instanceof SettingError || error instanceof SecretBoxError)
     return { exitCode: exitCodes.usage, text: error.message };

@@ -1,7 +1,7 @@
 // The real binary, as a user starts it. Starting a process is most of the time here, so each test walks through a whole flow.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -144,4 +144,15 @@ test('cli: a reader that closes the pipe ends a command quietly, wrong usage exi
   ]);
   expect([help.code, help.stderr]).toEqual([0, '']);
   expect(help.stdout).toMatch(/Exit codes:\n {2}0 +done/);
+});
+
+test.runIf(existsSync('/dev/full'))('a message that cannot be written ends no command', async () => {
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, [sealpost, 'export', 'NOPE', '--store', store], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', full],
+  });
+  const [code] = await once(child, 'exit');
+  closeSync(full);
+  expect(code).toBe(2);
 });

@@ -4,7 +4,7 @@ import { addCommands, type CommandRow } from './command.ts';
 import { loadCommand, loadCommands } from './commands/command-table.ts';
 import { listCommands } from './commands/command-tree.ts';
 import { createCompletionCommand } from './commands/completion.ts';
-import { explainFailure } from './failure.ts';
+import { explainFailure, hasReaderLeft } from './failure.ts';
 import { completeHints, givenFlags } from './hints.ts';
 import { type Session, withCleanOutput } from './session.ts';
 import { readVersion } from './version.ts';
@@ -76,6 +76,7 @@ export const runProgram = async (outer: Session, args: readonly string[]): Promi
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
+    if (hasReaderLeft(error)) return; // with the exit code that it has by now
     const { exitCode, text } = explainFailure(error);
     // Code that was upgraded since the start may not load; the error is still told.
     if (text !== undefined) session.stderr.write(`error: ${await hint(text).catch(() => text)}\n`);

@@ -14,6 +14,8 @@ export type SampleOptions = {
   /** The command's clock, which does not advance; the machine's unless given. */
   readonly nowMs?: number;
   readonly interruption?: AbortSignal;
+  /** Whoever read stdout has left. */
+  readonly isUnread?: boolean;
   /** Gets what the command writes, as a terminal does; without it nothing is a terminal. */
   readonly terminal?: (text: string) => void;
 };
@@ -35,6 +37,7 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
     nowMs: () => options.nowMs ?? Date.now(),
     actor: () => 'cli:tester@bench',
     write: async (text) => {
+      if (options.isUnread) throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE', syscall: 'write' });
       ran.stdout += text;
       options.terminal?.(text);
     },

@@ -13,6 +13,7 @@ test('time arguments: every form is read as whole seconds', () => {
     '-15m',
     '2025-11-15T09:46:40Z',
     '2025-11-15T10:46:40.9+01:00',
+    '2024-02-29t23:59:59z',
   ];
   expect(forms.map((raw) => parseTime('--from', raw, now))).toEqual([
     now,
@@ -23,6 +24,7 @@ test('time arguments: every form is read as whole seconds', () => {
     now - 900,
     now,
     now,
+    1_709_251_199,
   ]);
 });
 
@@ -35,6 +37,9 @@ test('time arguments: anything else is rejected with the option and the accepted
     '1.5',
     '2025-11-15',
     '2025-13-40T00:00:00Z',
+    '2025-11-31T00:00:00Z',
+    '2025-02-29T00:00:00Z',
+    '2025-11-15T24:00:00Z',
     '1763200000000',
     '-99999999d',
   ])

@@ -19,6 +19,8 @@ import {
   workerStoreVariable,
 } from './messages.ts';
 
+process.stderr.on('error', () => {}); // a warning of Node's that cannot be written must not end this process
+
 /** How often a worker reports; a limit is off by what is granted meanwhile. */
 const newsEveryMs = 50;
 /** Log lines that wait for a busy primary; more are dropped and counted. */

@@ -34,6 +34,11 @@ describe('candles', () => {
     expect((await candles(btc, '--from', '-2m', '--format', 'ndjson')).stdout.trim().split('\n')).toEqual(lines);
   });
 
+  test('nothing is requested for the time after the newest report', async () => {
+    const { code, stdout } = await candles(btc, '--from', '-2m', '--to', '+9000d', '--resolution', '1s', '--json');
+    expect([code, stdout]).toEqual([0, (await candles(btc, '--from', '-2m', '--resolution', '1s', '--json')).stdout]);
+  });
+
   test('a range with more candles than one request returns is read in several, none twice', async () => {
     const rows = (await candles(many, '--from', '-29d', '--format', 'csv')).stdout.trim().split('\n').slice(1);
     const reports = rows.map((row) => Number(row.split(',').at(-1)));

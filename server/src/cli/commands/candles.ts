@@ -1,6 +1,6 @@
 // The command `sealpost candles`: prices of a stream rolled up by a server, as a table, as CSV or as NDJSON.
-import { type Candle, formatDecimal } from '@sealpost/client';
-import { type CandleResolution, candleResolutions, limits } from '@sealpost/protocol';
+import { type Candle, type Client, formatDecimal, SealpostError } from '@sealpost/client';
+import { type CandleResolution, candleResolutions, type FeedId, limits } from '@sealpost/protocol';
 import type { PlainCommand } from '../command.ts';
 import type { RawOptions } from '../command-options.ts';
 import { accessOptions, readAccess } from '../credentials.ts';
@@ -68,9 +68,10 @@ export const candlesCommand: PlainCommand = {
       const [named] = await readRemoteFeeds(client, url, [feed], signal);
       const { feedId, name } = named as NonNullable<typeof named>; // one was asked for
       const spanSeconds = limits.candlesMax * resolution;
+      const last = to > nowSeconds ? Math.min(to, await newestSecond(client, feedId, signal)) : to;
       // Buckets begin at whole multiples of the resolution, so that no request cuts one in two.
-      for (let start = Math.floor(from / resolution) * resolution; start <= to; start += spanSeconds) {
-        const end = Math.min(to, start + spanSeconds - 1);
+      for (let start = Math.floor(from / resolution) * resolution; start <= last; start += spanSeconds) {
+        const end = Math.min(last, start + spanSeconds - 1);
         const { candles } = await client.candles(
           feedId,
           { from: Math.max(from, start), to: end, resolution },
@@ -82,6 +83,16 @@ export const candlesCommand: PlainCommand = {
         throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
     });
   },
+};
+
+/** Of the newest report, by the server: its clock may be ahead of this machine’s. After it are no candles to request. */
+const newestSecond = async (client: Client, feedId: FeedId, signal: AbortSignal): Promise<number> => {
+  try {
+    return (await client.latest(feedId, { signal })).report.observationsTimestamp;
+  } catch (error) {
+    if (error instanceof SealpostError && error.status === 404) return -1; // none at all
+    throw error;
+  }
 };
 
 const parseResolution = (raw: string): CandleResolution => {

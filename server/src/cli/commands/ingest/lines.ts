@@ -8,7 +8,7 @@ import { openAdminView } from '../../../store/admin-snapshot.ts';
 import { openStore } from '../../../store/open.ts';
 import type { Store } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
-import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
+import { CommandError, exitCodes, hasReaderLeft, interruptedCode } from '../../failure.ts';
 import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
 import { printJson, type Session } from '../../session.ts';
@@ -38,14 +38,30 @@ export const ingestLines = async (
     ? sendLines(parseIngestUrl(to, await readIngestToken(settings)), lines)
     : ingestHere(session, settings.values, lines);
 
+/** Output that may find no reader any more: then nothing is shown, and what is being done goes on. */
+const withoutReader = (session: Session): Session => {
+  let hasLeft = false;
+  const write = async (text: string): Promise<void> => {
+    if (hasLeft) return;
+    try {
+      await session.write(text);
+    } catch (error) {
+      if (!hasReaderLeft(error)) throw error;
+      hasLeft = true;
+    }
+  };
+  return { ...session, write };
+};
+
 /** Shows results as they come, and sums them up at the end, also when it is a failure. */
 export const reportResults = async (
-  session: Session,
+  given: Session,
   options: RawOptions,
   results: AsyncIterable<readonly LineResult[]>,
   signal: AbortSignal,
   advance: (count: number) => Advance,
 ): Promise<void> => {
+  const session = withoutReader(given); // a report is not left out because nobody looks
   const tally = createTally();
   const progress = createProgress(session.stderr);
   try {

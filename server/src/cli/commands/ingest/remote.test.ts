@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import {
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { OpsListener } from '../../../ops/ops.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
-import { askPlaces, parseIngestUrl } from './remote.ts';
+import { askPlaces, parseIngestUrl, sendLines } from './remote.ts';
 
 const { report, signerSets } = await createSignedReports();
 const [stream, now, token] = [secondStream(1), 1_763_200_000, 'a-token-of-the-test'];
@@ -86,6 +86,14 @@ test('ingest --to: the token may come from a file, and a wrong one is explained 
   });
 });
 
+test('ingest: all lines are stored and rejected ones are the exit code, also when nobody reads the results', async () => {
+  const stdin = `nonsense\n${lines(900)}`;
+  const args = ['ingest', '-', '--json', '--to', listener.url, '--ingest-token-file', tokenFile];
+  expect(await runCommand(args, { stdin, isUnread: true })).toEqual({ code: 1, stdout: '', stderr: '' });
+  const again = await runCommand(args, { stdin });
+  expect(JSON.parse(again.stdout.trim().split('\n').at(-1) ?? '').summary).toMatchObject({ stored: 0, duplicate: 900 });
+});
+
 test('ingest --to: the flag of a token file precedes the variable of a token', async () => {
   const env = { SEALPOST_INGEST_TOKEN: 'another-token-than-that' };
   const args = ['ingest', '-', '--to', listener.url, '--ingest-token-file', tokenFile];
@@ -97,9 +105,25 @@ test('ingest --to: without a token, or with an invalid address, nothing is sent'
     code: 2,
     stderr: 'error: --to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.\n',
   });
-  expect((await send('127.0.0.1:7402', '')).stderr).toBe(
-    'error: --to has the value "127.0.0.1:7402", expected the address of a server’s private listener, such as http://127.0.0.1:7402.\n',
+  for (const address of ['127.0.0.1:7402', 'http://user:canary@127.0.0.1:1x'])
+    expect((await send(address, '')).stderr).toBe(
+      'error: --to is not the address of a server’s private listener. Expected an address such as http://127.0.0.1:7402.\n',
+    );
+  expect((await send('http://user:canary@127.0.0.1:7402', '')).stderr).toBe(
+    'error: --to has a user name or password, which the private listener does not use. Leave them out.\n',
   );
+});
+
+test('ingest --to: a server that takes everything and says nothing is given up', async () => {
+  const silent = createTcpServer((socket) => socket.on('error', () => {}).resume());
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo; // it listens on a port
+  const source = (async function* () {
+    yield Buffer.from('x\n');
+  })();
+  const results = sendLines(parseIngestUrl(`http://127.0.0.1:${port}`, token), source, undefined, 200);
+  await expect(results.next()).rejects.toThrow('the server did not respond in time');
+  silent.close();
 });
 
 test.each([

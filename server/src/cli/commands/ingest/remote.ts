@@ -28,15 +28,21 @@ export type IngestTarget = { readonly url: URL; readonly token: string };
 /** Reads the address of a listener and adds its path. */
 export const parseIngestUrl = (raw: string, token: string | undefined): IngestTarget => {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  // The value is not repeated: it may have a password.
   if (url === undefined || !['http:', 'https:'].includes(url.protocol))
     throw usageError(
-      `--to has the value "${raw}", expected the address of a server’s private listener, such as http://127.0.0.1:7402.`,
+      '--to is not the address of a server’s private listener. Expected an address such as http://127.0.0.1:7402.',
     );
+  if (url.username !== '' || url.password !== '')
+    throw usageError('--to has a user name or password, which the private listener does not use. Leave them out.');
   if (token === undefined)
     throw usageError('--to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.');
   url.pathname = `${withoutTrailing(url.pathname, '/')}/ingest`;
   return { url, token };
 };
+
+/** A connection on which nothing moves for so long is given up: our own listener closes it after 60 s. */
+const silenceMsDefault = 90_000;
 
 /**
  * Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it; with a
@@ -46,6 +52,7 @@ export async function* sendLines(
   { url, token }: IngestTarget,
   lines: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
+  silenceMs = silenceMsDefault,
 ): AsyncGenerator<readonly LineResult[]> {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = {
@@ -57,6 +64,7 @@ export async function* sendLines(
   const request = open(url, { method: 'POST', headers });
   const sending = { failure: undefined as unknown }; // set when sending fails
   const onAbort = (): void => void request.destroy(new Error('the server did not respond in time'));
+  request.setTimeout(silenceMs, onAbort);
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);
   try {
@@ -133,8 +141,8 @@ const parseResult = (line: string, url: URL): LineResult | CommandError => {
   return foreignResults(url);
 };
 
-const foreignResults = ({ href }: URL): CommandError =>
-  unavailable(`${href} did not return ingest results. Use the address of the private listener.`);
+const foreignResults = ({ origin, pathname }: URL): CommandError =>
+  unavailable(`${origin}${pathname} did not return ingest results. Use the address of the private listener.`);
 
 const parseJson = (line: string): Readonly<Record<string, unknown>> => {
   try {
