@@ -1,13 +1,22 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decodeFullReport, decodeReportBody, headlinePriceOf, type ReportJson, verifyReport } from '@sealpost/protocol';
+import {
+  decodeFullReport,
+  decodeReportBody,
+  encodeReportBody,
+  headlinePriceOf,
+  type ReportBody,
+  type ReportJson,
+  verifyReport,
+} from '@sealpost/protocol';
 import { allSpecs, createNetwork, createScenarioSimulation } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
 import { createSignedReports, millisecondStream } from '../../../../tests/support/signed-reports.ts';
 import { catalogOf } from './catalog.ts';
 import { mergeRuns, scanRecording } from './recording.ts';
 import { openReplay } from './replay.ts';
+import { shiftBody } from './shift.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-replay-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -133,4 +142,12 @@ test('replay: runs are merged by time, whatever their number, and a file that is
     /has a line of more than 16384 bytes/,
   );
   expect(catalogOf([feedId], [])).toMatchObject([{ feedId, name: '100300000000/USD-Streams-V3', status: 'live' }]);
+});
+
+test('replay: a time that would be later than its field can say is the latest that it can', async () => {
+  const bodies = (await recorded()).map(({ fullReport }) => decodeReportBody(decodeFullReport(fullReport).body));
+  const latest = { expiresAt: 2 ** 32 - 1, lastUpdateTimestamp: 2n ** 64n - 1n };
+  const body = bodies.find((one) => 'lastUpdateTimestamp' in one) as ReportBody; // of several schemas
+  const late = { ...body, expiresAt: latest.expiresAt - 1, lastUpdateTimestamp: latest.lastUpdateTimestamp - 1n };
+  expect(shiftBody(encodeReportBody(late as ReportBody), 100).fields).toMatchObject(latest); // the same fields
 });

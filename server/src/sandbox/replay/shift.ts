@@ -4,12 +4,15 @@ import {
   encodeReportBody,
   type ReportBody,
   reportSchemas,
+  secondsMax,
   timeResolutionOf,
 } from '@sealpost/protocol';
 
 const perSecond = { seconds: 1n, nanoseconds: 1_000_000_000n } as const;
 
-/** The body with all its times moved by seconds. Times that are 0 are none, and stay so. */
+const latestOf = { uint32: 2n ** 32n - 1n, uint64: 2n ** 64n - 1n } as const;
+
+/** The body with all its times moved by seconds. Times that are 0 are none, and stay so; none is later than its field can say. */
 export const shiftBody = (
   encoded: `0x${string}`,
   seconds: number,
@@ -17,11 +20,12 @@ export const shiftBody = (
   const before = decodeReportBody(encoded);
   const fields: Record<string, unknown> = { ...before };
   const streamUnits = timeResolutionOf(before.feedId) === 'milliseconds' ? 1_000n : 1n;
-  for (const { name, unit } of reportSchemas[before.version].fields) {
+  for (const { name, type, unit } of reportSchemas[before.version].fields) {
     const units = unit === 'stream time' ? streamUnits : isTime(name, unit) ? perSecond[unit] : undefined;
     const value = fields[name];
     if (units === undefined || (typeof value !== 'number' && typeof value !== 'bigint')) continue;
-    fields[name] = moved(value, BigInt(seconds) * units);
+    const latest = unit === 'stream time' ? BigInt(secondsMax) * units : latestOf[type === 'uint32' ? type : 'uint64'];
+    fields[name] = moved(value, BigInt(seconds) * units, latest);
   }
   const after = fields as ReportBody; // the same fields, of the same types
   return { body: encodeReportBody(after), fields: after };
@@ -31,8 +35,9 @@ export const shiftBody = (
 const isTime = (name: string, unit: string): unit is keyof typeof perSecond =>
   (unit === 'seconds' || unit === 'nanoseconds') && name !== 'duration';
 
-const moved = (value: number | bigint, by: bigint): number | bigint => {
+const moved = (value: number | bigint, by: bigint, latest: bigint): number | bigint => {
   const time = BigInt(value);
-  const later = time === 0n || time + by < 0n ? time : time + by;
+  const sum = time + by > latest ? latest : time + by;
+  const later = time === 0n || sum < 0n ? time : sum;
   return typeof value === 'number' ? Number(later) : later;
 };

@@ -85,7 +85,8 @@ const claimFolder = (path: string): string => {
   const marker = readMarker(path);
   if (marker === undefined && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
-  if (marker?.pid != null && processExists(marker.pid))
+  // A process of this ID that is not this one has ended: in a container, each run may have the same.
+  if (marker?.pid != null && marker.pid !== process.pid && processExists(marker.pid))
     throw new CommandError(
       exitCodes.unavailable,
       `A sandbox is running in ${path} (process ${marker.pid}). Stop it, or use another folder: --dir FOLDER.`,
