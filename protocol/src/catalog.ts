@@ -4,6 +4,7 @@ import type { Body } from './bodies.ts';
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId, schemaVersionOf } from './feed-id.ts';
 import { type DayStartMs, dayMs } from './parameters.ts';
+import { realDateMs } from './primitives/real-date.ts';
 
 /** Status values in the order of a stream's life, each with those that may follow it. */
 export const statusTransitions = {
@@ -159,14 +160,9 @@ const parseDate = (raw: unknown, at: string): string | null => {
   if (raw === null) return null;
   const match = typeof raw === 'string' ? datePattern.exec(raw) : null;
   const wholeSeconds = match?.[1];
-  if (wholeSeconds !== undefined && isRealDate(wholeSeconds))
+  if (wholeSeconds !== undefined && !Number.isNaN(realDateMs(`${wholeSeconds}Z`)))
     return `${wholeSeconds}.${(match?.[2] ?? '').padEnd(6, '0')}Z`;
   throw malformedArgument(at, raw, 'an RFC 3339 date in UTC such as 2025-01-31T12:00:00.000000Z');
-};
-
-const isRealDate = (wholeSeconds: string): boolean => {
-  const ms = Date.parse(`${wholeSeconds}Z`);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(wholeSeconds);
 };
 
 const requireDate = (at: string): never => {

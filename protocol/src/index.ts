@@ -11,6 +11,7 @@ export * from './parameters.ts';
 export { arrayTail, bytesArrayTail, bytesTail, encodeTuple, type Tail } from './primitives/abi-words.ts';
 export * from './primitives/address.ts';
 export type { Hex } from './primitives/hex-bytes.ts';
+export * from './primitives/real-date.ts';
 export * from './primitives/trailing.ts';
 export * from './query.ts';
 export * from './report.ts';

@@ -105,6 +105,7 @@ describe.each<[unknown, string, string | RegExp]>([
     'streams[0].schema is 4, expected 3, as in the feed ID, or none.',
   ],
   [{ streams: ['ETH/USD'], at: 'yesterday' }, 'at', /^at is "yesterday", expected a Date, a date such as/],
+  [{ streams: ['ETH/USD'], at: '2026-02-30T00:00:00Z' }, 'at', /^at is "2026-02-30T00:00:00Z", expected a Date/],
   [{ streams: ['ETH/USD'], at: Date.now() }, 'at', /Unix seconds, before 2106\.$/],
   [{ streams: ['ETH/USD'], seed: 1 }, 'seed', 'seed is 1, expected a text.'],
   [{ streams: ['ETH/USD'], store: 'disk' }, 'store', "store is \"disk\", expected 'memory' or 'folder'."],

@@ -1,4 +1,5 @@
 // Durations and moments as tests write them.
+import { realDateMs } from '@sealpost/protocol';
 import { clockMaxMs, durationMs } from 'sealpost/sandbox';
 import { unexpected } from './errors.ts';
 
@@ -23,7 +24,7 @@ const dated = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:
 const msOf = (value: unknown): number => {
   if (value instanceof Date) return value.getTime();
   if (typeof value === 'number') return value * 1_000;
-  return typeof value === 'string' && dated.test(value) ? Date.parse(value) : Number.NaN;
+  return typeof value === 'string' && dated.test(value) ? realDateMs(value) : Number.NaN;
 };
 
 /** A moment in ms. */

@@ -1,5 +1,5 @@
 // Times on the command line: Unix seconds, RFC 3339, now, or relative to now.
-import { daySeconds, secondsMax } from '@sealpost/protocol';
+import { daySeconds, realDateMs, secondsMax } from '@sealpost/protocol';
 import { usageError } from './failure.ts';
 
 /** The accepted forms of a time, for help texts and errors. */
@@ -7,8 +7,7 @@ export const timeForms =
   'Unix seconds, an RFC 3339 date such as 2025-01-31T12:00:00Z, now, or a relative time such as -1h or +30s';
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: daySeconds };
-const datePattern =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
+const datePattern = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
 
 /** Reads a time as whole Unix seconds; relative ones count from `nowSeconds`. */
 export const parseTime = (option: string, raw: string, nowSeconds: number): number => {
@@ -23,10 +22,7 @@ const toSeconds = (raw: string, nowSeconds: number): number => {
   if (/^[0-9]+$/.test(raw)) return Number(raw);
   const [, sign, count, unit] = /^([+-])([0-9]+)([smhd])$/.exec(raw) ?? [];
   if (unit !== undefined) return nowSeconds + Number(`${sign}${count}`) * (unitSeconds[unit] ?? Number.NaN);
-  const [, year, month, day] = datePattern.exec(raw) ?? [];
-  // Date.parse takes the 31st of a month with 30 days for the 1st of the next.
-  if (new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() !== Number(day)) return Number.NaN;
-  return Math.floor(Date.parse(raw) / 1_000);
+  return datePattern.test(raw) ? Math.floor(realDateMs(raw) / 1_000) : Number.NaN;
 };
 
 /** The options of a command that reads a time range. */

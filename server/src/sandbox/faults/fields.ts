@@ -1,5 +1,5 @@
 // The values that fields of a fault may have: each kind of value with its parser, its form in text, its JSON Schema and what an error says is expected.
-import { jsonTextOf, oneLine } from '@sealpost/protocol';
+import { jsonTextOf, oneLine, realDateMs } from '@sealpost/protocol';
 
 export type JsonSchema = { readonly [key: string]: unknown };
 
@@ -154,7 +154,7 @@ const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]
 export const momentMs = (moment: string, addedMs: number): number | undefined => {
   const afterMs = durationMs(moment);
   if (afterMs !== undefined) return afterMs < 0 ? undefined : addedMs + afterMs;
-  const ms = datePattern.test(moment) ? Date.parse(moment) : Number.NaN;
+  const ms = datePattern.test(moment) ? realDateMs(moment) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
 };
 

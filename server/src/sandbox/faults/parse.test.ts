@@ -71,6 +71,7 @@ test.each([
   ['reset,account=me', 'account', /^account is "me", expected a user ID such as/],
   ['reset,stream=0x12', 'stream', /^stream is "0x12", expected a stream name, a pair such as ETH\/USD, or a feed ID/],
   [{ kind: 'reset', stream: [] }, 'stream', /^stream is \[\], expected/],
+  ['reset,from=2026-02-30T00:00:00Z', 'from', /^from is "2026-02-30T00:00:00Z", expected a date/],
   ['reset,from=tomorrow', 'from', /^from is "tomorrow", expected a date such as 2026-03-13T14:30:00Z, or a duration/],
   ['reset,to=10s,for=10s', 'for', /^for and to are both given/],
   ['reset,from=10s,to=5s', 'to', /^to is "5s", expected a time after from, which is "10s"\.$/],

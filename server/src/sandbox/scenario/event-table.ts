@@ -1,5 +1,6 @@
 // The table of scenario events: what each does, and its fields. The parser, the JSON Schema, `sealpost sandbox set` and the documentation are derived
 // from it or compared with it.
+import { realDateMs } from '@sealpost/protocol';
 import {
   durationMs,
   type FaultField,
@@ -47,7 +48,7 @@ const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.0+)?(?:Z|[+-]\d{2}
 export const dateSeconds = (value: string | number): number | undefined => {
   if (typeof value === 'number') return Number.isInteger(value) && value >= 0 ? value : undefined;
   if (/^\d{1,10}$/.test(value)) return Number(value);
-  const ms = datePattern.test(value) ? Date.parse(value) : Number.NaN;
+  const ms = datePattern.test(value) ? realDateMs(value) : Number.NaN;
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1_000);
 };
 
@@ -74,8 +75,11 @@ export const eventMoment = (about: string): FaultField<string, false> => ({
   about,
   required: false,
   expected: 'a duration after the start such as 90s or 10m, or a date such as 2026-03-13T14:30:00Z',
-  parse: (value) =>
-    typeof value === 'string' && (durationSeconds(value) !== undefined || datePattern.test(value)) ? value : undefined,
+  parse: (value) => {
+    if (typeof value !== 'string') return undefined;
+    const isDate = datePattern.test(value) && dateSeconds(value) !== undefined;
+    return isDate || durationSeconds(value) !== undefined ? value : undefined;
+  },
   read: asIs,
   schema: { type: 'string', anyOf: [{ pattern: durationPattern.source }, { pattern: datePattern.source }] },
 });

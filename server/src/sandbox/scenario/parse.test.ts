@@ -125,3 +125,11 @@ test('scenario: every example is valid, by the parser and by the schema', () => 
     expect([file, validate(document)]).toEqual([file, true]);
   }
 });
+
+test('scenario: a date that does not exist is rejected', () => {
+  const eventAt = (at: string) =>
+    errorOf({ at: '2026-02-01T00:00:00Z', events: [{ at, type: 'clear', what: 'faults' }] });
+  expect(eventAt('2026-02-28T00:00:00Z')).toBeUndefined();
+  expect(eventAt('2026-02-30T00:00:00Z')).toContain('is "2026-02-30T00:00:00Z", expected a duration');
+  expect(errorOf({ at: '2026-02-30T00:00:00Z', events: [] })).toContain('expected a date of a whole second');
+});
