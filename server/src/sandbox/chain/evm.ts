@@ -1,5 +1,7 @@
 // An EVM with JSON-RPC in this process: EDR, an optional package that `sandbox --chain` needs (D177). Blocks are dated by the clock of the caller.
+import { createFilterIds } from './filter-ids.ts';
 import { createQueue } from './queue.ts';
+import { checkParams, endLogRange, gasMax } from './rpc-bounds.ts';
 
 /** The only version whose interface this file knows; `peerDependencies` has the same one. */
 const edrPackage = '@nomicfoundation/edr@0.13.0';
@@ -45,14 +47,10 @@ export type EvmOptions = {
 /** As on Ethereum: if the newest block is older than this, a read gets a new one first. */
 const blockSecondsMax = 12;
 const etherOfAccount = 10_000n * 10n ** 18n;
-/**
- * Gas of a block, a transaction and a call. EDR records every step of a call: an endless loop takes 0.2 GB of memory per million gas until it ends. The largest
- * contract that can be deployed takes 6 million.
- */
-const gasMax = 8_000_000;
-
 /** Methods that make a block, or change which is the newest. */
 const mining = /^(eth_send|evm_)/;
+const logRange = /^eth_(getLogs|newFilter)$/;
+const invalidParams = -32_602;
 
 /** Starts an empty chain. */
 export const openEvm = async (options: EvmOptions): Promise<Evm> => {
@@ -77,15 +75,26 @@ export const openEvm = async (options: EvmOptions): Promise<Evm> => {
     isDated = false;
     return ask(method, params);
   };
+  const read = async (method: string, params: unknown): Promise<RpcOutcome> => {
+    if (seconds() - blockSeconds >= blockSecondsMax) await mine('evm_mine', []);
+    await dateBlock();
+    if (!logRange.test(method)) return ask(method, params);
+    const newest = Object(await ask('eth_blockNumber', [])).result;
+    return ask(method, endLogRange(params, BigInt(newest)));
+  };
   const { run } = createQueue();
-  // One call at a time: a date is for the block of the same call.
-  const answer = (method: string, params: unknown): Promise<RpcOutcome> =>
-    run(async () => {
-      if (mining.test(method)) return mine(method, params);
-      if (seconds() - blockSeconds >= blockSecondsMax) await mine('evm_mine', []);
-      await dateBlock();
-      return ask(method, params);
+  const filterIds = createFilterIds();
+  // EDR has one call at a time: a date is for the block of the same call.
+  const answer = async (method: string, params: unknown): Promise<RpcOutcome> => {
+    const problem = checkParams(method, params);
+    if (problem !== undefined) return { error: { code: invalidParams, message: problem } };
+    return run(async () => {
+      const outcome = await (mining.test(method) ? mine : read)(method, params);
+      const surplus = filterIds.used(method, params, 'result' in outcome ? outcome.result : undefined);
+      if (surplus !== undefined) await ask('eth_uninstallFilter', [surplus]);
+      return outcome;
     });
+  };
   const request = async (method: string, ...params: unknown[]): Promise<unknown> => {
     const outcome = await answer(method, params);
     if ('error' in outcome) throw new EvmRequestError(outcome.error);
