@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { timedOut, within } from '../../runtime/deadline.ts';
 import type { RpcOutcome } from './evm.ts';
 
 export type RpcServer = { readonly url: string; readonly close: () => Promise<void> };
@@ -9,6 +10,8 @@ export type RpcServer = { readonly url: string; readonly close: () => Promise<vo
 export type RpcServerOptions = {
   readonly port: number;
   readonly answer: (method: string, params: unknown) => Promise<RpcOutcome>;
+  /** Time for all calls of a request, in ms; 30 s by default. */
+  readonly answerMaxMs?: number;
 };
 
 /** The largest contract is 48 KB as hex; 100 calls with reports are 600 KB. */
@@ -16,6 +19,8 @@ const bodyBytesMax = 1_048_576;
 const batchMax = 100;
 const connectionsMax = 100;
 const requestMaxMs = 30_000;
+/** Calls that were not answered yet, those whose clients have left included. */
+const pendingMax = 200;
 
 /** What programs and wallets call. Others of EDR can make requests to other hosts, or answer with gigabytes; subscriptions need a WebSocket. */
 const offered: ReadonlySet<string> = new Set(
@@ -41,12 +46,21 @@ const offered: ReadonlySet<string> = new Set(
     ]),
 );
 
-const codes = { parse: -32_700, invalidRequest: -32_600, methodNotFound: -32_601, internal: -32_603 } as const;
+const codes = {
+  parse: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  internal: -32_603,
+  timeout: -32_002,
+  limit: -32_005,
+} as const;
 
 /** Listens on 127.0.0.1; port 0 is any free port. */
-export const openRpcServer = async ({ port, answer }: RpcServerOptions): Promise<RpcServer> => {
+export const openRpcServer = async (options: RpcServerOptions): Promise<RpcServer> => {
+  const { port, answerMaxMs = requestMaxMs } = options;
+  const answer = withPendingMax(options.answer);
   const server = createServer((request, response) => {
-    void handle(request, response, answer).catch(() => response.destroy());
+    void handle(request, response, () => withDeadline(answer, answerMaxMs)).catch(() => response.destroy());
   });
   server.maxConnections = connectionsMax;
   server.requestTimeout = requestMaxMs;
@@ -64,6 +78,39 @@ export const openRpcServer = async ({ port, answer }: RpcServerOptions): Promise
   };
 };
 
+type Answer = RpcServerOptions['answer'];
+
+/** A chain that does not answer must not collect calls without end. */
+const withPendingMax = (answer: Answer): Answer => {
+  let pending = 0;
+  return async (method, params) => {
+    if (pending >= pendingMax)
+      return { error: { code: codes.limit, message: `The chain has ${pendingMax} calls to answer. Retry later.` } };
+    pending += 1;
+    try {
+      return await answer(method, params);
+    } finally {
+      pending -= 1;
+    }
+  };
+};
+
+/** Answers the calls of one request. After the deadline they fail, and those that have not begun never do. */
+const withDeadline = (answer: Answer, maxMs: number): Answer => {
+  const end = performance.now() + maxMs;
+  const failed: RpcOutcome = {
+    error: { code: codes.timeout, message: `The request timed out after ${maxMs / 1_000} s.` },
+  };
+  let isOver = false;
+  return async (method, params) => {
+    const left = end - performance.now();
+    const outcome = isOver || left <= 0 ? timedOut : await within(left, answer(method, params));
+    if (outcome !== timedOut) return outcome;
+    isOver = true;
+    return failed;
+  };
+};
+
 /** Pages of this machine may call the chain, as a page under development does. Every browser sends the origin of a page with a POST. */
 const localOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
@@ -77,7 +124,7 @@ const corsHeaders = (origin: string | undefined): Readonly<Record<string, string
         vary: 'origin',
       };
 
-const handle = async (request: IncomingMessage, response: ServerResponse, answer: RpcServerOptions['answer']) => {
+const handle = async (request: IncomingMessage, response: ServerResponse, begin: () => Answer) => {
   const { origin } = request.headers;
   const isLocal = origin === undefined || localOrigin.test(origin);
   const headers = corsHeaders(isLocal ? origin : undefined);
@@ -94,7 +141,7 @@ const handle = async (request: IncomingMessage, response: ServerResponse, answer
     response.setHeader('connection', 'close');
     return send(413, failure(null, codes.invalidRequest, `The request is longer than ${bodyBytesMax} bytes.`));
   }
-  send(200, await answerText(text, answer));
+  send(200, await answerText(text, begin()));
 };
 
 /** The body as text; undefined if it is too long. */
@@ -111,7 +158,7 @@ const readBody = async (request: IncomingMessage): Promise<string | undefined> =
 
 const failure = (id: unknown, code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } });
 
-const answerText = async (text: string, answer: RpcServerOptions['answer']): Promise<unknown> => {
+const answerText = async (text: string, answer: Answer): Promise<unknown> => {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -126,7 +173,7 @@ const answerText = async (text: string, answer: RpcServerOptions['answer']): Pro
   return answers;
 };
 
-const answerOne = async (raw: unknown, answer: RpcServerOptions['answer']): Promise<unknown> => {
+const answerOne = async (raw: unknown, answer: Answer): Promise<unknown> => {
   const { id = null, method, params = [] } = Object(raw);
   if (id !== null && typeof id !== 'string' && typeof id !== 'number')
     return failure(null, codes.invalidRequest, 'The id of a call is a text, a number or null.');

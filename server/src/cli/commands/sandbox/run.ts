@@ -109,7 +109,9 @@ const startSandbox = async (
   await (await source).signHistory(past, store.reports.append, signal);
   if (signal.aborted) return undefined;
   const chainPort = plan.port === 0 ? 0 : plan.port + 2;
-  const chain = plan.hasChain ? await startChainOf({ port: chainPort, view, nowMs: clock.nowMs }, closing) : undefined;
+  const warn = (text: string): void => void session.stderr.write(text);
+  const chainParts = { port: chainPort, view, nowMs: clock.nowMs, warn };
+  const chain = plan.hasChain ? await startChainOf(chainParts, closing) : undefined;
   const administer = createAdministration(store, view, oracles);
   director = await startDirector({
     clock,
@@ -118,7 +120,7 @@ const startSandbox = async (
     submit: (lines) => ingest.submit(lines, 1),
     administer: async (act) => {
       await administer(act);
-      await chain?.update().catch((error: unknown) => session.stderr.write(chainWarning(error)));
+      await chain?.update();
     },
     seed,
     startSecond,
@@ -146,10 +148,6 @@ const startSandbox = async (
   });
   return director;
 };
-
-/** A test may take the owner's rights or ether away: its chain is behind then, and the rest of the sandbox goes on. */
-const chainWarning = (error: unknown): string =>
-  `warning: the signer sets of the local chain are not up to date: ${error instanceof Error ? error.message : error} Start the sandbox again to repair it.\n`;
 
 const startChainOf = async (parts: Parameters<typeof openSandboxChain>[0], closing: Closing): Promise<SandboxChain> => {
   try {
