@@ -24,6 +24,8 @@ const handOverCharacters = 32_768;
 const handOverMs = 50;
 
 const descriptor = 1;
+const writtenBytesMax = 1024 * 1024;
+const noBytes: Buffer = Buffer.alloc(0);
 /** While a pipe is full that does not block. */
 const retryMs = 100;
 /** At the exit, such a pipe is waited for so long in all. */
@@ -58,16 +60,18 @@ const writeNow = (bytes: Buffer, onFailed: () => void): Buffer => {
 
 /** Bytes on their way to standard output. A failure loses none: the next write begins with them. It must not end the service. */
 const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => void) => {
-  let waiting: Buffer[] = [];
+  const waiting: Buffer[] = [];
   /** Those being written included. */
   let waitingBytes = 0;
   let writingSinceMs: number | undefined;
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
+  /** The first of what waits; not all, because after a failure it is taken again with every line. */
   const take = (): Buffer => {
-    const bytes = waiting.length === 1 ? (waiting[0] as Buffer) : Buffer.concat(waiting); // there is one
-    waiting = [];
-    return bytes;
+    let [count, length] = [0, 0];
+    while (count < waiting.length && length < writtenBytesMax) length += (waiting[count++] as Buffer).length; // within bounds
+    const taken = waiting.splice(0, count);
+    return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken); // there is one
   };
   const giveBack = (rest: Buffer): void => {
     if (rest.length > 0) waiting.unshift(rest);
@@ -112,10 +116,12 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
     /** What is being written at this moment is not waited for. */
     flushSync: (): void => {
       if (writingSinceMs !== undefined && performance.now() - writingSinceMs > stuckMs) return;
-      const before = waiting.reduce((sum, { length }) => sum + length, 0);
-      const rest = writeNow(take(), onLost);
-      giveBack(rest);
-      waitingBytes -= before - rest.length;
+      for (let rest = noBytes; waiting.length > 0 && rest.length === 0; ) {
+        const bytes = take();
+        rest = writeNow(bytes, onLost);
+        giveBack(rest);
+        waitingBytes -= bytes.length - rest.length;
+      }
     },
   };
 };
