@@ -1,18 +1,7 @@
-import { afterEach, expect, test } from 'vitest';
-import { type Sandbox, type SandboxOptions, startSandbox } from './index.ts';
+import { expect, test } from 'vitest';
+import { at, createStart, t0 } from './started.fixture.ts';
 
-const open: Sandbox[] = [];
-const start = async (options: SandboxOptions): Promise<Sandbox> => {
-  const sandbox = await startSandbox(options);
-  open.push(sandbox);
-  return sandbox;
-};
-afterEach(async () => {
-  await Promise.all(open.splice(0).map(({ close }) => close()));
-});
-
-const at = '2026-03-13T14:30:00Z';
-const t0 = Date.parse(at) / 1_000;
+const start = createStart();
 
 test('advance: a fault of a scenario whose ID is taken is a problem; time runs on, and no second lacks its report', async () => {
   const fault = { type: 'fault', fault: 'latency=1ms,id=mine' };
