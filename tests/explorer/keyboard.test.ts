@@ -136,6 +136,28 @@ test.each(Object.keys(states))(
 );
 
 test(
+  'keyboard: while the focus is in the contents of the docs, they do not follow the page, so that it stays visible',
+  async () => {
+    const { page } = await world.openPage({ path: '/docs' });
+    await page.setViewportSize({ width: 1_440, height: 500 });
+    const contents = page.getByRole('navigation', { name: 'API docs' });
+    const isCurrent = (name: string) =>
+      contents.getByRole('link', { name, exact: true }).and(page.locator('[aria-current]')).waitFor();
+    await isCurrent('Base URL');
+    const last = contents.getByRole('link', { name: 'Error codes' });
+    await last.press('Shift'); // focuses it as the keyboard does
+    await page.evaluate(() => document.querySelector('#errors')?.scrollIntoView());
+    await isCurrent('Errors');
+    expect(await stopAt(page)).toEqual({ name: 'A Error codes', problem: '' });
+    await last.blur();
+    await page.evaluate(() => document.querySelector('#base-url')?.scrollIntoView());
+    await isCurrent('Base URL');
+    await expect.poll(() => contents.evaluate(({ scrollTop }) => scrollTop)).toBeLessThan(100);
+  },
+  timeout,
+);
+
+test(
   'keyboard: Escape closes the programs of a stream and the form of a request, and the focus returns to their buttons',
   async () => {
     const { page } = await world.openPage({ path: stream() });

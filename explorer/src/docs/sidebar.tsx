@@ -56,7 +56,8 @@ export const DocsSidebar = ({ onChoose }: { readonly onChoose: (anchor: string) 
     // Only the list scrolls: `scrollIntoView` would move the page too.
     const link = document.querySelector<HTMLElement>('.docs-contents [aria-current]');
     const list = link?.closest<HTMLElement>('.docs-contents');
-    if (link == null || list == null) return;
+    // A focus that one sees in the list stays in view.
+    if (link == null || list == null || list.querySelector(':focus-visible') !== null) return;
     const { top, bottom } = list.getBoundingClientRect();
     const place = link.getBoundingClientRect();
     if (place.top < top || place.bottom > bottom) list.scrollTop += place.top - top - list.clientHeight / 3;
