@@ -18,10 +18,10 @@ export type ReconnectRules = BackoffRules & {
 
 export const defaultReconnect: ReconnectRules = { minMs: 250, maxMs: 30_000, stableMs: 10_000 };
 
-/** The server's Retry-After; 0 without one. */
+/** The server's Retry-After in whole milliseconds, as sleeps have them; 0 without one. */
 export const retryAfterMsOf = (error: unknown): number => {
   const seconds = error instanceof SealpostError ? error.details.retryAfterSeconds : undefined;
-  return typeof seconds === 'number' ? seconds * 1_000 : 0;
+  return typeof seconds === 'number' ? Math.ceil(seconds * 1_000) : 0;
 };
 
 /**

@@ -193,13 +193,32 @@ test('fail-over: the next base URL is tried at once and kept, with a warning', a
   expect(warnings).toEqual([{ code: 'failover', message: 'Failed over to http://b.test.' }]);
 });
 
-test('fail-over: if all fail, there is one delay per round, the longest Retry-After', async () => {
-  const { client, asked, slept } = scripted([{ status: 503, headers: { 'Retry-After': '4' } }, refused, good], {
+const busyFor = (seconds: number): Scripted => ({ status: 503, headers: { 'Retry-After': String(seconds) } });
+
+test('fail-over: if all fail, there is one delay per round; a Retry-After is kept by its server, and delays no other', async () => {
+  const { client, asked, slept } = scripted([busyFor(60), refused, refused, good], {
+    baseUrls: ['http://a.test', 'http://b.test'],
+    timeoutMs: 5_000,
+  });
+  await client.latest(feedId);
+  expect(hosts(asked)).toEqual(['a.test', 'b.test', 'b.test', 'b.test']);
+  expect(slept).toEqual([125, 250]);
+});
+
+test('fail-over: if all send Retry-After, the one is asked that is free first; after its delay the other, too', async () => {
+  const { client, asked, slept } = scripted([busyFor(4), busyFor(3), busyFor(1), refused, good], {
     baseUrls: ['http://a.test', 'http://b.test'],
   });
   await client.latest(feedId);
-  expect(hosts(asked)).toEqual(['a.test', 'b.test', 'a.test']);
-  expect(slept).toEqual([4_000]);
+  expect(hosts(asked)).toEqual(['a.test', 'b.test', 'b.test', 'a.test', 'b.test']);
+  expect(slept).toEqual([3_000, 1_000]);
+});
+
+test('retries: a Retry-After of less than a millisecond is waited, too', async () => {
+  const busy = { status: 503, body: errorBody('overloaded', { retryAfterSeconds: 0.0001 }) };
+  const { client, slept } = scripted([busy, good]);
+  await client.latest(feedId);
+  expect(slept).toEqual([1]);
 });
 
 test('fail-over: a 4xx is final, and no other base URL is tried', async () => {

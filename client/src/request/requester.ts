@@ -9,6 +9,7 @@ import { type Call, type InnerCallOptions, openCall, timerMaxMs } from './call.t
 import { type Clock, createClock } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
+import { createHolds, type Holds } from './holds.ts';
 import { authOf } from './paths.ts';
 
 /** Headers of a request, and the key that signed them; undefined without credentials. */
@@ -97,29 +98,37 @@ const answerTo = async (
 ): Promise<Answered> => {
   const { retries, retryRateLimited, random, sleep, emit } = settings;
   const state: AttemptState = { target, signal, attempts: 0, hasCorrectedClock: false, hasRenewedKey: false };
+  let waitedMs = 0;
+  const holds = createHolds(() => waitedMs);
   for (let round = 1; ; round += 1) {
-    const outcome = await askEach(state, settings, baseUrls, clock);
+    const outcome = await askEach(state, settings, baseUrls, clock, holds);
     if (!(outcome instanceof SealpostError)) return outcome;
-    if (round > retries || nextStep(outcome, retryRateLimited) === 'never') throw outcome;
-    const waitMs = backOffMs(retryRules, round - 1, random, retryAfterMsOf(outcome));
+    const step = nextStep(outcome, retryRateLimited);
+    if (round > retries || step === 'never') throw outcome;
+    const heldMs = Math.min(...settings.baseUrls.map((url) => holds.heldMs(url)));
+    const waitMs = backOffMs(retryRules, round - 1, random, step === 'later' ? retryAfterMsOf(outcome) : heldMs);
     if (waitMs >= remainingMs()) throw outcome; // the call would time out during the wait
     emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
+    waitedMs += waitMs;
     signal.throwIfAborted();
   }
 };
 
-/** Tries every base URL once, until one gives a result that another would give too. */
+/** Tries every base URL that is not held once, until one gives a result that another would give too. One is free in each round. */
 const askEach = async (
   state: AttemptState,
   settings: Settings,
   baseUrls: Endpoints,
   clock: Clock,
+  { hold, heldMs }: Holds,
 ): Promise<Outcome> => {
   let failure: SealpostError | undefined;
   for (const baseUrl of baseUrls.inOrder()) {
+    if (heldMs(baseUrl) > 0) continue;
     const outcome = await attempt(baseUrl, state, settings, clock);
     if (outcome instanceof SealpostError && nextStep(outcome, settings.retryRateLimited) === 'elsewhere') {
+      hold(retryAfterMsOf(outcome), baseUrl);
       // Keeps the error with the longest Retry-After.
       if (failure === undefined || retryAfterMsOf(outcome) > retryAfterMsOf(failure)) failure = outcome;
       continue;
@@ -127,7 +136,7 @@ const askEach = async (
     if (baseUrls.answered(baseUrl)) settings.onWarning({ code: 'failover', message: `Failed over to ${baseUrl}.` });
     return outcome;
   }
-  return failure as SealpostError; // there is a base URL, and it failed
+  return failure as SealpostError; // there is a base URL that is free, and it failed
 };
 
 /** Back-off between the rounds of a call. */

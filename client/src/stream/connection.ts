@@ -6,6 +6,7 @@ import { isKeyRefused } from '../request/attempt.ts';
 import { raceSignal } from '../request/call.ts';
 import { isSkewedByDate } from '../request/clock.ts';
 import { isAbsent } from '../request/extensions.ts';
+import { createHolds, type Holds } from '../request/holds.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester, SignedHeaders } from '../request/requester.ts';
 import type { Backpressure } from './queue.ts';
@@ -42,9 +43,22 @@ type Attempt = {
   readonly retryAfterMs: number;
 };
 
-/** The last URL (no step) or the one after it (one step). The list may have been rotated since, because calls fail over too. */
-const urlAfter = (urls: readonly string[], last: string, steps: 0 | 1): string =>
+/** The addresses of one server. */
+type Server = { readonly baseUrl: string; readonly wsUrl: string };
+
+/** As many steps after the last URL. The list may have been rotated since, because calls fail over too. */
+const urlAfter = (urls: readonly string[], last: string, steps: number): string =>
   urls[(urls.indexOf(last) + steps) % urls.length] as string; // there is at least one, and the first attempt is one step
+
+/** The last server (no step) or the one after it (one step). If it is held, another that is not, or the one that is free first. */
+const serverAfter = (last: Server, steps: 0 | 1, { baseUrls, wsUrls }: Requester, { heldMs }: Holds): Server => {
+  const servers = Array.from({ length: Math.max(baseUrls.length, wsUrls.length) }, (_, i) => ({
+    baseUrl: urlAfter(baseUrls, last.baseUrl, steps + i),
+    wsUrl: urlAfter(wsUrls, last.wsUrl, steps + i),
+  }));
+  const held = ({ baseUrl, wsUrl }: Server): number => heldMs(baseUrl, wsUrl);
+  return servers.reduce((best, one) => (held(one) < held(best) ? one : best));
+};
 
 /** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a final error. */
 export const keepConnection = async (
@@ -54,20 +68,20 @@ export const keepConnection = async (
 ): Promise<void> => {
   const { requester, silenceMs, reconnect, random, signal } = parts;
   const connect = createAttempts(origin, parts, () => tell({ phase: 'live' }));
-  let [baseUrl, wsUrl, steps, failures]: [string, string, 0 | 1, number] = ['', '', 1, 0];
+  const holds = createHolds(() => performance.now());
+  let [server, failures] = [serverAfter({ baseUrl: '', wsUrl: '' }, 1, requester, holds), 0];
   tell({ phase: 'connecting' });
   while (!signal.aborted) {
-    baseUrl = urlAfter(requester.baseUrls, baseUrl, steps);
-    wsUrl = urlAfter(requester.wsUrls, wsUrl, steps);
-    const { reason, liveMs, reports, retryAfterMs } = await connect(baseUrl, wsUrl);
+    const { reason, liveMs, reports, retryAfterMs } = await connect(server);
     if (signal.aborted) return;
+    holds.hold(retryAfterMs, server.baseUrl, server.wsUrl);
     const isSilent = reason === silentFor(silenceMs);
     // The silence at the end does not count: it would make a server stable that never sends anything.
     const isStable = liveMs > 0 && liveMs - (isSilent ? silenceMs : 0) >= reconnect.stableMs;
     if (isStable) failures = 0;
     // A server that has worked is tried first. One that accepts connections only to drop or ignore them is left.
-    steps = isStable || (reports > 0 && !isSilent) ? 0 : 1;
-    const delayMs = backOffMs(reconnect, failures, random, retryAfterMs);
+    server = serverAfter(server, isStable || (reports > 0 && !isSilent) ? 0 : 1, requester, holds);
+    const delayMs = backOffMs(reconnect, failures, random, holds.heldMs(server.baseUrl, server.wsUrl));
     failures += 1;
     tell({ phase: 'reconnecting', reason, delayMs });
     await sleep(delayMs, signal);
@@ -87,7 +101,7 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
   const { requester, feedIds, transport, sequence, backpressure, silenceMs, signal } = parts;
   const memory: Memory = { connection: { origin }, at: undefined, hasCorrectedClock: false, hasRenewedKey: false };
 
-  const attempt = async (baseUrl: string, wsUrl: string): Promise<Attempt> => {
+  const attempt = async ({ baseUrl, wsUrl }: Server): Promise<Attempt> => {
     const position = memory.at?.baseUrl === baseUrl ? memory.at.position : undefined;
     let [openedMs, signed]: [number | undefined, SignedHeaders | undefined] = [undefined, undefined];
     let [reports, bytes] = [0, 0];

@@ -4,6 +4,7 @@ import { backOffMs, type ReconnectRules, retryAfterMsOf, sleep } from '../backof
 import { SealpostError } from '../errors.ts';
 import { raceSignal } from '../request/call.ts';
 import { isAbsent } from '../request/extensions.ts';
+import { createHolds } from '../request/holds.ts';
 import { paths } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
 import { type ConnectionParts, correctClock, isFinal, keepConnection, wordsOf } from './connection.ts';
@@ -136,10 +137,11 @@ const askOrigins = async (
   onFailure: (reason: string, delayMs: number) => void,
 ): Promise<readonly string[]> => {
   let hasCorrectedClock = false;
+  const { hold, heldMs } = createHolds(() => performance.now());
+  const urlOf = (attempt: number): string => requester.wsUrls[attempt % requester.wsUrls.length] as string; // there is at least one
   for (let failures = 0; !signal.aborted; failures += 1) {
-    const urls = requester.wsUrls;
     try {
-      return await askOnce(requester, urls[failures % urls.length] as string, signal); // there is at least one
+      return await askOnce(requester, urlOf(failures), signal);
     } catch (error) {
       if (signal.aborted) break;
       // A server without this route has no origins, nor has one that answers a signed GET but rejects this.
@@ -149,7 +151,8 @@ const askOrigins = async (
         hasCorrectedClock = true;
         await correctClock(requester, signal);
       }
-      const delayMs = backOffMs(reconnect, failures, random, retryAfterMsOf(error));
+      hold(retryAfterMsOf(error), urlOf(failures));
+      const delayMs = backOffMs(reconnect, failures, random, heldMs(urlOf(failures + 1)));
       onFailure(wordsOf(error), delayMs);
       await sleep(delayMs, signal);
     }

@@ -147,6 +147,29 @@ describe.each(['sse', 'websocket'] as const)('fail-over over %s', (transport) =>
     reports.close();
   });
 
+  test('the Retry-After of a server delays no other, and is kept in full before its own next attempt', async () => {
+    const { service, hosts, live, delays, reports } = open({ transport, reconnect: {} });
+    service.refusals.push({ status: 503, headers: { 'Retry-After': '60' } });
+    await live(1);
+    expect(hosts()).toBe('ab');
+    service.live()[0]?.cut();
+    await live(2);
+    expect(hosts()).toBe('abb');
+    for (let i = 0; i < 3; i += 1) {
+      await vi.advanceTimersByTimeAsync(20_000);
+      service.live()[0]?.ping();
+    }
+    service.refusals.push(
+      { status: 503, headers: { 'Retry-After': '40' } },
+      { status: 503, headers: { 'Retry-After': '20' } },
+    );
+    service.live()[0]?.cut();
+    await live(3);
+    expect(hosts()).toBe('abbbaa');
+    expect(delays()).toEqual([125, 250, 125, 250, 20_000]);
+    reports.close();
+  });
+
   test('the next server is the one after the last, also if calls have failed over in between', async () => {
     const { service, urls, hosts, tried, live, take, reports } = open({ transport });
     service.refusals.push({ status: 503 });

@@ -79,6 +79,16 @@ test('ha: a service that does not list its origins yet is asked again', async ()
   reports.close();
 });
 
+test('ha: the Retry-After of a host that does not list its origins yet delays no other', async () => {
+  const service = createScriptedService(['001']);
+  service.headRefusals.push({ status: 503, headers: { 'Retry-After': '3600' } });
+  const requester = { ...service.requester, wsUrls: ['http://a.test', 'http://b.test'] };
+  const { reached, states, reports } = watch({ ...service, requester }, [feedA], { ha: true, reconnect: { minMs: 1 } });
+  await reached(isLive);
+  expect(states[0]).toMatchObject({ phase: 'reconnecting', reason: 'a.test returned 503.' });
+  reports.close();
+});
+
 test('ha: if HEAD is rejected, the stream ends with the error of a GET', async () => {
   const service = createScriptedService(['001']);
   service.headRefusals.push({ status: 401 });
