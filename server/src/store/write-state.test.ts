@@ -37,6 +37,15 @@ test('writing: a stop is reported once with its first reason, a resumption once 
   close();
 });
 
+test('writing: a clock that is set back meanwhile gives no negative time', () => {
+  const { failed: fail, worked, events, clock, close } = open();
+  fail(full);
+  clock.ms = 0;
+  worked();
+  expect(events.at(-1)).toEqual({ kind: 'writingResumed', part: 'reports', seconds: 0 });
+  close();
+});
+
 test('writing: it is retried, one attempt at a time, until it works', async () => {
   let probes = 0;
   const state = open(async () => {

@@ -53,7 +53,7 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
     },
     worked: () => {
       if (stop === undefined || stop.code === 'store_taken_over') return;
-      tell({ kind: 'writingResumed', part, seconds: (nowMs() - stop.sinceMs) / 1_000 });
+      tell({ kind: 'writingResumed', part, seconds: Math.max(0, nowMs() - stop.sinceMs) / 1_000 }); // the clock may have been set back
       stop = undefined;
       endProbes();
     },
