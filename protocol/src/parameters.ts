@@ -2,6 +2,7 @@
 // query.ts parses query strings.
 import { ApiError, malformedArgument } from './errors.ts';
 import { type FeedId, parseFeedId } from './feed-id.ts';
+import { realDateMs } from './primitives/real-date.ts';
 
 /** The largest Unix timestamp of a report in seconds. */
 export const secondsMax = 2 ** 32 - 1;
@@ -43,9 +44,8 @@ export type DayStartMs = number;
 
 /** Parses a day that exists, `YYYY-MM-DD`. */
 export const parseDay = (raw: string, argument: string): DayStartMs => {
-  const ms = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(raw) ? Date.parse(`${raw}T00:00:00Z`) : Number.NaN;
-  // Date.parse rolls 2025-02-30 over into March, so the day must format back to the input.
-  if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(raw)) return ms;
+  const ms = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(raw) ? realDateMs(raw) : Number.NaN; // a date alone is in UTC
+  if (!Number.isNaN(ms)) return ms;
   throw malformedArgument(argument, raw, 'a date, YYYY-MM-DD');
 };
 
