@@ -103,7 +103,10 @@ const readText = (line: string): Readonly<Record<string, unknown>> => {
   };
   const { main: mainField } = kindRow(kind);
   if (main !== undefined && mainField === undefined)
-    throw new FaultError('kind', `The fault ${kind} has no value of its own. Write ${kind} without "=${main}".`);
+    throw new FaultError(
+      'kind',
+      `The fault ${kind} has no value of its own. Write ${kind} without ${showValue(`=${main}`)}.`,
+    );
   if (main !== undefined && mainField !== undefined) set(mainField, main);
   for (const piece of others) {
     const [name, text = ''] = cut(piece);
