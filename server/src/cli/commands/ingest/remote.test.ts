@@ -215,6 +215,20 @@ test('ingest --to: if the connection is lost, the error comes with what was stor
   );
 });
 
+test.each([
+  ['nothing', ''],
+  ['one of two lines', stored],
+])('ingest --to: an answer that ends with a result for %s is a failure', async (_, body) => {
+  const ran = await against((request, response) => {
+    request.resume().once('end', () => response.end(body));
+  }, '{}\n\n{}\n \n');
+  expect(ran).toMatchObject({
+    code: 3,
+    stderr:
+      'error: The server at HOST did not acknowledge every line. Check that --to is the address of its private listener. Then run the command again: stored reports are recognized.\n',
+  });
+});
+
 test('ingest --to: another kind of server is recognized', async () => {
   const ran = await against((_, response) => response.end('<html>\n'));
   expect(ran.stderr).toBe(

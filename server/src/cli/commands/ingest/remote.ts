@@ -9,6 +9,7 @@ import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/
 import { anySignal } from '../../../runtime/deadline.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { commandAgent } from '../../version.ts';
+import { createSentLines, type SentLines } from './sent-lines.ts';
 
 const again = 'Then run the command again: stored reports are recognized.';
 
@@ -62,15 +63,20 @@ export async function* sendLines(
     Expect: '100-continue', // so that a rejection arrives before the body is sent, not as a broken connection
   };
   const request = open(url, { method: 'POST', headers });
+  const sent = createSentLines();
   const sending = { failure: undefined as unknown }; // set when sending fails
   const onAbort = (): void => void request.destroy(new Error('the server did not respond in time'));
   request.setTimeout(silenceMs, onAbort);
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);
   try {
-    const response = await exchange(request, lines, sending);
+    const response = await exchange(request, lines, sent, sending);
     if (response.statusCode !== 200) throw await explainStatus(response, url);
-    yield* readResults(response, url);
+    for await (const results of readResults(response, url)) {
+      for (const { line } of results) sent.settle(line);
+      yield results;
+    }
+    if (!sent.isSettled()) throw unacknowledged(url);
   } catch (error) {
     throw sending.failure ?? (error instanceof CommandError ? error : explainConnection(error, url));
   } finally {
@@ -85,6 +91,7 @@ const continueWaitMs = 1_000;
 const exchange = async (
   request: ClientRequest,
   lines: AsyncIterable<Uint8Array>,
+  sent: SentLines,
   sending: { failure: unknown },
 ): Promise<IncomingMessage> => {
   const response = new Promise<IncomingMessage>((resolve, reject) => {
@@ -96,7 +103,7 @@ const exchange = async (
   });
   const early = await Promise.race([response, agreed]);
   if (early === undefined || early.statusCode === 200) {
-    send(request, lines).catch((error: unknown) => {
+    send(request, lines, sent).catch((error: unknown) => {
       sending.failure = error;
       request.destroy();
     });
@@ -104,13 +111,15 @@ const exchange = async (
   return response;
 };
 
-const send = async (request: ClientRequest, lines: AsyncIterable<Uint8Array>): Promise<void> => {
+const send = async (request: ClientRequest, lines: AsyncIterable<Uint8Array>, sent: SentLines): Promise<void> => {
   const closed = new AbortController();
   request.once('close', () => closed.abort());
   for await (const bytes of lines) {
     if (request.destroyed) return; // the answer says why
+    sent.add(bytes);
     if (!request.write(bytes)) await once(request, 'drain', { signal: closed.signal }).catch(() => {});
   }
+  sent.end();
   request.end();
 };
 
@@ -143,6 +152,13 @@ const parseResult = (line: string, url: URL): LineResult | CommandError => {
 
 const foreignResults = ({ origin, pathname }: URL): CommandError =>
   unavailable(`${origin}${pathname} did not return ingest results. Use the address of the private listener.`);
+
+/** For an answer that ends before the lines do: another kind of server, or something between that cut it. */
+const unacknowledged = ({ host }: URL): CommandError =>
+  new TransientError(
+    `The server at ${host} did not acknowledge every line.`,
+    `Check that --to is the address of its private listener. ${again}`,
+  );
 
 const parseJson = (line: string): Readonly<Record<string, unknown>> => {
   try {
