@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, request as httpRequest, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   openPrivateListener,
@@ -121,9 +122,39 @@ test('ingest --to: a server that takes everything and says nothing is given up',
   const source = (async function* () {
     yield Buffer.from('x\n');
   })();
-  const results = sendLines(parseIngestUrl(`http://127.0.0.1:${port}`, token), source, undefined, 200);
+  const results = sendLines(parseIngestUrl(`http://127.0.0.1:${port}`, token), source, undefined, { silenceMs: 200 });
   await expect(results.next()).rejects.toThrow('the server did not respond in time');
   silent.close();
+});
+
+test('ingest --to: a quiet source keeps its connection, and the numbers of its lines', async () => {
+  let bytes = 0;
+  const server = createServer((request, response) => {
+    const upstream = httpRequest(`${listener.url}/ingest`, { method: 'POST', headers: request.headers }, (answer) =>
+      answer.pipe(response),
+    );
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    request.pipe(upstream);
+  });
+  server.setTimeout(400); // our own listener: 60 s
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const first = `\n${line(now - 2)}\n`;
+  const second = `${line(now - 1)}\n`;
+  const source = (async function* () {
+    yield Buffer.from(first);
+    await setTimeout(1_200);
+    yield Buffer.from(second);
+  })();
+  const target = parseIngestUrl(`http://127.0.0.1:${port}`, token);
+  const numbers: number[] = [];
+  for await (const results of sendLines(target, source, undefined, { heartbeatMs: 100 }))
+    numbers.push(...results.map(({ line: number }) => number));
+  expect(numbers).toEqual([2, 3]);
+  expect(bytes).toBeGreaterThan(first.length + second.length + 3);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test.each([

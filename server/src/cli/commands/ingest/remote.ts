@@ -45,6 +45,11 @@ export const parseIngestUrl = (raw: string, token: string | undefined): IngestTa
 /** A connection on which nothing moves for so long is given up: our own listener closes it after 60 s. */
 const silenceMsDefault = 90_000;
 
+/** An empty line this often keeps a quiet connection open: our own listener closes one that is silent for 60 s. */
+const heartbeatMsDefault = 15_000;
+
+export type SendTimes = { readonly silenceMs?: number; readonly heartbeatMs?: number };
+
 /**
  * Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it; with a
  * `TransientError` where trying again may help. Aborting the signal breaks the connection.
@@ -53,7 +58,7 @@ export async function* sendLines(
   { url, token }: IngestTarget,
   lines: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
-  silenceMs = silenceMsDefault,
+  { silenceMs = silenceMsDefault, heartbeatMs = heartbeatMsDefault }: SendTimes = {},
 ): AsyncGenerator<readonly LineResult[]> {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = {
@@ -69,17 +74,21 @@ export async function* sendLines(
   request.setTimeout(silenceMs, onAbort);
   if (signal?.aborted) onAbort();
   signal?.addEventListener('abort', onAbort);
+  const heart = setInterval(() => {
+    const beat = request.headersSent ? sent.heartbeat() : undefined;
+    if (beat !== undefined) request.write(beat);
+  }, heartbeatMs);
   try {
     const response = await exchange(request, lines, sent, sending);
     if (response.statusCode !== 200) throw await explainStatus(response, url);
     for await (const results of readResults(response, url)) {
-      for (const { line } of results) sent.settle(line);
-      yield results;
+      yield results.map((result) => ({ ...result, line: sent.settle(result.line) }));
     }
     if (!sent.isSettled()) throw unacknowledged(url);
   } catch (error) {
     throw sending.failure ?? (error instanceof CommandError ? error : explainConnection(error, url));
   } finally {
+    clearInterval(heart);
     signal?.removeEventListener('abort', onAbort);
     request.destroy();
   }
