@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { heldHeapBytes } from '../../../../tests/support/heap.ts';
 import {
@@ -79,6 +81,28 @@ test('listener: other paths and methods are rejected', async () => {
   expect((await send('', { path: '/ingest/' })).status).toBe(404);
   const response = await send(undefined, { method: 'GET' });
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+});
+
+test('listener: a compressed upload is rejected as such, and nothing of it goes to quarantine', async () => {
+  const before = await running.store.quarantine.count();
+  for (const [name, value] of [
+    ['Content-Encoding', 'gzip'],
+    ['Content-Encoding', 'identity, br'],
+    ['Transfer-Encoding', 'gzip, chunked'],
+  ] as const) {
+    const headers = { Authorization: `Bearer ${token}`, [name]: value };
+    const request = httpRequest(`${listener.url}/ingest`, { method: 'POST', headers });
+    request.on('error', () => {}).end(gzipSync(line(now - 1)));
+    const [response] = await once(request, 'response');
+    expect([response.statusCode, response.headers['accept-encoding']]).toEqual([415, 'identity']);
+    expect(await json(response)).toEqual({
+      error: 'The body is compressed. Send NDJSON without Content-Encoding.',
+      code: 'unsupported_encoding',
+    });
+  }
+  expect(await running.store.quarantine.count()).toBe(before);
+  const plain = { Authorization: `Bearer ${token}`, 'Content-Encoding': 'Identity' };
+  expect((await send('', { headers: plain })).status).toBe(200);
 });
 
 test('listener: an empty upload is valid', async () => {

@@ -38,6 +38,15 @@ const answer = async (parts: IngestHandlerParts, request: IncomingMessage, respo
   if (!isToken(request.headers.authorization, parts.token)) {
     return refuse(401, 'unauthorized', 'Send the ingest token as Authorization: Bearer TOKEN.');
   }
+  if (isEncoded(request)) {
+    const headers = { 'Accept-Encoding': 'identity' };
+    return refuse(
+      415,
+      'unsupported_encoding',
+      'The body is compressed. Send NDJSON without Content-Encoding.',
+      headers,
+    );
+  }
   noteAnswer(request.socket, 'ingest'); // who shows the token is not dropped for strangers
   try {
     await act(parts, request, response);
@@ -53,6 +62,12 @@ const isToken = (header: string | undefined, token: string): boolean => {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(header ?? ''), digest(`Bearer ${token}`));
 };
+
+// Compressed bytes are not lines: each would be rejected, and displace useful lines from quarantine.
+const isEncoded = ({ headers }: IncomingMessage): boolean =>
+  `${headers['content-encoding'] ?? ''},${headers['transfer-encoding'] ?? ''}`
+    .split(',')
+    .some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
 
 // The status goes out with the first results: a store that fails at once can still be answered with the right one.
 const streamResults = async (
