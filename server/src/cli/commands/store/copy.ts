@@ -1,4 +1,5 @@
 // The command `sealpost store copy`: from one engine to the other, or from one place to another.
+import { realpathSync } from 'node:fs';
 import { hidePassword } from '../../../runtime/urls.ts';
 import { type Copied, copyStore } from '../../../store/copy.ts';
 import { openStore } from '../../../store/open.ts';
@@ -7,6 +8,7 @@ import { CommandError, exitCodes, interruptedCode, usageError } from '../../fail
 import { formatCount, formatNumberOf } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
+import { folderOf } from './folder.ts';
 
 export const copyCommand: SettingsCommand = {
   name: 'copy',
@@ -30,6 +32,10 @@ export const copyCommand: SettingsCommand = {
     if (options.from === undefined && options.to === undefined)
       throw usageError('Set --from, --to or both. The other one defaults to the setting store.');
     const [from, to] = [String(options.from ?? settings.store), String(options.to ?? settings.store)];
+    if (isSameStore(from, to))
+      throw usageError(
+        '--from and --to are the same store. Set the other one; it defaults to the setting store. See: sealpost config.',
+      );
     const signal = session.interruption();
     const copied = await withStore((source) => copyInto(session, source, to, signal), from).catch((error: unknown) => {
       if (signal.aborted)
@@ -46,6 +52,17 @@ export const copyCommand: SettingsCommand = {
       `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${formatCount(copied.duplicates)} already present; all verified.\n${damaged}`,
     );
   },
+};
+
+/** Whether two addresses lead to one store. A folder may have several paths. */
+const isSameStore = (from: string, to: string): boolean => from === to || placeOf(from) === placeOf(to);
+
+const placeOf = (url: string): string => {
+  try {
+    return realpathSync(folderOf(url));
+  } catch {
+    return url; // a database, or a folder that is not there yet
+  }
 };
 
 const copyInto = async (

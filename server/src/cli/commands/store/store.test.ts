@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFullReport } from '@sealpost/protocol';
@@ -61,6 +61,25 @@ test('store: neither backup nor restore overwrites anything', async () => {
     `error: No such folder: ${folder}/none. Pass the folder of a backup.\n`,
   ]);
 });
+
+test.each([
+  ['the same folder', (path: string) => path],
+  ['its address', (path: string) => `lmdb:${path}/`],
+  ['a link to it', (path: string) => link(path)],
+])('store: copy rejects %s as its target', async (_, toTarget) => {
+  const ran = await runCommand(['store', 'copy', '--from', backup, '--to', toTarget(backup)]);
+  expect(ran).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'error: --from and --to are the same store. Set the other one; it defaults to the setting store. See: sealpost config.\n',
+  });
+});
+
+const link = (path: string): string => {
+  symlinkSync(path, `${path}-link`);
+  return `${path}-link`;
+};
 
 /** A copy of the backup in which one byte of a report's signature is another, wherever it is kept. */
 const damagedCopy = (name: string, fullReport: Uint8Array): string => {
