@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -40,6 +40,18 @@ test.each(['read', 'write'] as const)(
     expect(found).toBe(
       'The store in FOLDER/admin is damaged: its file data.mdb is missing. Restore a backup with: sealpost store restore.',
     );
+  },
+);
+
+// As without permission for the folder, which root always has: a file that cannot be looked for is not missing.
+test.each(['admin', 'reports'])(
+  'lmdb: a store whose %s cannot be looked into is not taken for a missing one',
+  async (part) => {
+    const found = await openAfter('read', (folder) => {
+      rmSync(join(folder, part), { recursive: true });
+      symlinkSync(part, join(folder, part));
+    });
+    expect(found).toMatch(`The store in FOLDER/${part} cannot be opened: ELOOP: `);
   },
 );
 

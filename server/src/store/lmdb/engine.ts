@@ -1,7 +1,7 @@
 // The embedded engine: a folder with two LMDB environments. One process writes `reports`, any process writes `admin`, and many read both. This file
 // composes the parts and does backup and closing.
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
@@ -29,7 +29,7 @@ import { type Environment, openEnvironment } from './environment.ts';
 import { openFailure } from './failure.ts';
 import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
 import { createFileKeyHolders } from './key-holders.ts';
-import { corruptStore, pagesFile } from './pages-file.ts';
+import { corruptStore, hasPages, pagesFile } from './pages-file.ts';
 import { toPage } from './read/found-reports.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
@@ -57,14 +57,14 @@ export const openLmdbStore = async (
 ): Promise<Store> => {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
-  if (mode === 'read' && !existsSync(pagesFile(reportsFolder))) {
+  if (mode === 'read' && !hasPages(reportsFolder)) {
     throw new StoreError(
       'store_not_found',
       `No store in ${folder}. Create one with: sealpost ingest FILE --store ${folder}.`,
     );
   }
   // The administration is created first. Without its file a store would go on without accounts, catalog and signer sets.
-  if (existsSync(pagesFile(reportsFolder)) && !existsSync(pagesFile(adminFolder)))
+  if (hasPages(reportsFolder) && !hasPages(adminFolder))
     throw corruptStore(adminFolder, 'its file data.mdb is missing');
   makeFolders([reportsFolder, adminFolder]);
   const closings = createClosings();

@@ -19,6 +19,15 @@ import { openFailure } from './failure.ts';
 /** The file that holds an environment's pages. */
 export const pagesFile = (folder: string): string => join(folder, 'data.mdb');
 
+/** Whether an environment is in a folder. One that this user may not look for is not missing. */
+export const hasPages = (folder: string): boolean => {
+  try {
+    return statSync(pagesFile(folder), { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw openFailure(folder, error);
+  }
+};
+
 /** Exists while an environment is being created, so that a half-written file is not taken for a damaged one. */
 const creationMark = (folder: string): string => join(folder, 'creating');
 

@@ -1,7 +1,6 @@
 // Repairs an LMDB store as its only writer. Corrupt records are saved to a file first, then replaced by what can be proven or derived, in short
 // transactions that each leave a usable store: run it again to complete an interrupted repair (D131).
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FeedId, SignerSets } from '@sealpost/protocol';
@@ -11,7 +10,7 @@ import { CorruptRecordError, StoreError } from '../../store.ts';
 import { createDirectory, putStream } from '../directory.ts';
 import { type Environment, openEnvironment, type Table } from '../environment.ts';
 import { checkFormat } from '../format.ts';
-import { pagesFile } from '../pages-file.ts';
+import { hasPages } from '../pages-file.ts';
 import type { ReportSource } from '../read/runs.ts';
 import { decodeSetAside } from '../read/set-aside.ts';
 import {
@@ -54,7 +53,7 @@ import {
 export const repairLmdbStore = async (folder: string, given: RepairOptions): Promise<Repaired> => {
   const options = { ...given, asideFolder: folder };
   const [reportsFolder, adminFolder] = [join(folder, 'reports'), join(folder, 'admin')];
-  if (!existsSync(pagesFile(reportsFolder)))
+  if (!hasPages(reportsFolder))
     throw new StoreError('store_not_found', `No store in ${folder}. Set its folder with --store.`);
   const admin = openEnvironment(adminFolder, options.dryRun);
   let unlock = (): void => {};
