@@ -20,13 +20,17 @@ export const requireEmpty = (folder: string, advice: string): void => {
   if (listFolder(folder).length > 0) throw new CommandError(exitCodes.refused, `${folder} is not empty. ${advice}`);
 };
 
-/** The parts of a store, and of a copy that was cut short. */
-const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin' || name.startsWith('.partial-');
+/** The parts of a store. */
+const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin';
 
-/** Throws if a folder contains a store. Other files, such as the key, are allowed. */
+/** Throws if a folder contains a store, or a copy that was cut short. Other files, such as the key, are allowed. */
 export const requireNoStore = (folder: string, advice: string): void => {
-  if (listFolder(folder).some(isStorePart))
-    throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
+  const names = listFolder(folder);
+  if (names.some(isStorePart)) throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
+  const partial = names.find((name) => name.startsWith('.partial-'));
+  if (partial === undefined) return;
+  const text = `${folder} has ${partial} of a copy that was interrupted. If no other copy is running, delete it, then run the command again.`;
+  throw new CommandError(exitCodes.refused, text);
 };
 
 /** Copies a store into a folder without one, which may be new; durable when it resolves. */

@@ -81,6 +81,16 @@ const link = (path: string): string => {
   return `${path}-link`;
 };
 
+test('store: restore names what an interrupted one left, and what to do about it', async () => {
+  const target = join(folder, 'interrupted');
+  mkdirSync(join(target, '.partial-1'), { recursive: true });
+  expect(await runCommand(['store', 'restore', backup, '--store', target])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `error: ${target} has .partial-1 of a copy that was interrupted. If no other copy is running, delete it, then run the command again.\n`,
+  });
+});
+
 /** A copy of the backup in which one byte of a report's signature is another, wherever it is kept. */
 const damagedCopy = (name: string, fullReport: Uint8Array): string => {
   const damaged = join(folder, name);
