@@ -65,4 +65,5 @@ const missingFlags = (program: Command, given: ReturnType<typeof givenFlags>, wo
 };
 
 /** Quoted for a shell. */
-const quote = (text: string): string => (/^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export const quote = (text: string): string =>
+  /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

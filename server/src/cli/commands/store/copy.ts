@@ -6,6 +6,7 @@ import { openStore } from '../../../store/open.ts';
 import type { SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatCount, formatNumberOf } from '../../formats.ts';
+import { quote } from '../../hints.ts';
 import { createProgress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 import { folderOf } from './folder.ts';
@@ -46,7 +47,7 @@ export const copyCommand: SettingsCommand = {
     const damaged =
       copied.damaged === 0
         ? ''
-        : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${hidePassword(from)}.\n`;
+        : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${quote(hidePassword(from))}.\n`;
     await print(
       { from: hidePassword(from), to: hidePassword(to), ...copied },
       `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${formatCount(copied.duplicates)} already present; all verified.\n${damaged}`,

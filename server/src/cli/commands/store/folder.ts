@@ -12,6 +12,9 @@ export const folderOf = (url: string): string => {
   throw usageError(`A ${scheme}: store is not a folder. Use sealpost store copy --from FOLDER --to ADDRESS.`);
 };
 
+/** The URL of the store in a folder, whose name may look like one. */
+export const addressOf = (folder: string): string => `lmdb:${folder}`;
+
 const listFolder = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name !== 'lost+found') : []; // part of every ext4 volume
 

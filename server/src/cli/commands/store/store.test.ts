@@ -91,6 +91,22 @@ test('store: restore names what an interrupted one left, and what to do about it
   });
 });
 
+test('store: folders of any name are backed up to and restored from', async () => {
+  const cwd = process.cwd();
+  process.chdir(folder);
+  try {
+    const saved = await runCommand(['store', 'backup', 'nightly:1', '--store', running.folder]);
+    expect([saved.code, saved.stdout]).toEqual([0, expect.stringMatching(/^200 reports of 2 streams in nightly:1, /)]);
+    const restored = await runCommand(['store', 'restore', 'nightly:1', '--store', 'a new one']);
+    expect([restored.code, restored.stdout]).toEqual([
+      0,
+      "200 reports of 2 streams restored to a new one.\nNext: check every report with sealpost store verify --store 'a new one', then start the server again.\n",
+    ]);
+  } finally {
+    process.chdir(cwd);
+  }
+});
+
 /** A copy of the backup in which one byte of a report's signature is another, wherever it is kept. */
 const damagedCopy = (name: string, fullReport: Uint8Array): string => {
   const damaged = join(folder, name);

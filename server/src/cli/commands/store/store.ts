@@ -8,12 +8,13 @@ import { CorruptRecordError, type Store } from '../../../store/store.ts';
 import type { CommandGroup, SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatBytes, formatCount, formatMoment, formatNumberOf, renderPairs, withoutControls } from '../../formats.ts';
+import { quote } from '../../hints.ts';
 import { createProgress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 import { readAudit, verifyAudit } from '../audit-trail.ts';
 import { type CheckOptions, type CheckResult, checkStore, latestFault, type Problem } from './check.ts';
 import { copyCommand } from './copy.ts';
-import { copyStoreFolder, folderOf, requireEmpty, requireNoStore } from './folder.ts';
+import { addressOf, copyStoreFolder, folderOf, requireEmpty, requireNoStore } from './folder.ts';
 import { repairCommand } from './repair.ts';
 
 const stats: SettingsCommand = {
@@ -146,7 +147,7 @@ const backup: SettingsCommand = {
   run: async ({ withStore, print }, folder: string) => {
     requireEmpty(folder, 'Use a new folder for the backup.');
     await withStore((store) => copyStoreFolder(store, folder));
-    const stats = await withStore(({ reports }) => reports.stats(), folder);
+    const stats = await withStore(({ reports }) => reports.stats(), addressOf(folder));
     await print(
       { backup: folder, ...stats },
       `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} in ${folder}, ${formatBytes(stats.fileBytes)}.\n`,
@@ -178,11 +179,11 @@ const restore: SettingsCommand = {
       await checkQuickly(backup, folder);
       await copyStoreFolder(backup, target);
       return backup.reports.stats();
-    }, folder);
+    }, addressOf(folder));
     await print(
       { restored: target, ...stats },
       `${formatNumberOf(stats.reports, 'report')} of ${formatNumberOf(stats.streams, 'stream')} restored to ${target}.\n` +
-        `Next: check every report with sealpost store verify --store ${settings.store}, then start the server again.\n`,
+        `Next: check every report with sealpost store verify --store ${quote(settings.store)}, then start the server again.\n`,
     );
   },
 };
