@@ -100,7 +100,7 @@ test('program: a store that is missing, of an unknown engine, in memory, or lock
   const none = await runCommand(['store', 'stats', '--store', join(folder, 'none')]);
   expect([none.code, none.stderr]).toEqual([
     3,
-    `error: No store in ${folder}/none. Create one with: sealpost ingest FILE --store ${folder}/none.\n`,
+    `error: No store in ${folder}/none. Create one with: sealpost init --store ${folder}/none.\n`,
   ]);
   const unknown = await runCommand(['store', 'stats', '--store', 'mysql://x']);
   expect([unknown.code, unknown.stderr]).toEqual([

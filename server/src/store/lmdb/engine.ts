@@ -60,7 +60,7 @@ export const openLmdbStore = async (
   if (mode === 'read' && !hasPages(reportsFolder)) {
     throw new StoreError(
       'store_not_found',
-      `No store in ${folder}. Create one with: sealpost ingest FILE --store ${folder}.`,
+      `No store in ${folder}. Create one with: sealpost init --store ${folder}.`,
     );
   }
   // The administration is created first. Without its file a store would go on without accounts, catalog and signer sets.
