@@ -187,6 +187,14 @@ test('an export that fails before it begins leaves no folder', async () => {
   expect(existsSync(out)).toBe(false);
 });
 
+test('an export that was killed while it took the lock is begun again', async () => {
+  const out = newFolder();
+  mkdirSync(out);
+  for (const name of ['0a1b2c3d', 'of-0a1b2c3d']) writeFileSync(join(out, `_sealpost-export.lock.${name}`), '{"pid":1');
+  expect(await run(args(out))).toMatchObject({ code: 0 });
+  expect(contents(out)).toBe(whole);
+});
+
 test('a renamed stream is continued under its first name', async () => {
   const out = newFolder();
   const stream = streamOfSchema(10);

@@ -108,7 +108,8 @@ const removeEmpty = async (path: string, top: string): Promise<void> => {
 
 /** Rejects a folder with anything but an earlier run of this export, and removes what a killed one left. */
 const requireOwn = async (path: string, log: ExportLog, given: LoggedArguments): Promise<void> => {
-  const names = (await readdir(path)).filter((name) => name !== 'lost+found' && name !== lockName);
+  // Files of the lock are also those of a process that was killed while it took it, or is about to find it taken.
+  const names = (await readdir(path)).filter((name) => name !== 'lost+found' && !name.startsWith(lockName));
   if (log.arguments === undefined && names.some((name) => name !== logName))
     throw new CommandError(exitCodes.refused, `${path} is not empty and has no export. Choose another folder.`);
   for (const [name, value] of Object.entries(given)) {
