@@ -1,7 +1,7 @@
 // The embedded engine: a folder with two LMDB environments. One process writes `reports`, any process writes `admin`, and many read both. This file
 // composes the parts and does backup and closing.
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
@@ -58,10 +58,7 @@ export const openLmdbStore = async (
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
   if (mode === 'read' && !hasPages(reportsFolder)) {
-    throw new StoreError(
-      'store_not_found',
-      `No store in ${folder}. Create one with: sealpost init --store ${folder}.`,
-    );
+    throw new StoreError('store_not_found', `No store in ${folder}. Create one with: sealpost init --store ${folder}.`);
   }
   // The administration is created first. Without its file a store would go on without accounts, catalog and signer sets.
   if (hasPages(reportsFolder) && !hasPages(adminFolder))
@@ -358,7 +355,7 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
 
 /** Creates a folder for a backup; throws if it is not empty. */
 export const requireEmptyFolder = (folder: string): void => {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (readdirSync(folder).length > 0)
     throw new StoreError('store_write_failed', `${folder} is not empty. Use a new folder for the backup.`);
 };
@@ -372,7 +369,17 @@ const backup = async (reports: Environment, admin: Environment, target: string):
     mkdirSync(join(target, name), { mode: 0o700 });
     root.resetReadTxn();
     await root.backup(join(target, name), true);
+    makePrivate(pagesFile(join(target, name)));
     for (const path of [pagesFile(join(target, name)), join(target, name), target]) await flushFile(path);
+  }
+};
+
+/** As the files of the store itself: a backup may be moved out of its folder. */
+const makePrivate = (path: string): void => {
+  try {
+    chmodSync(path, 0o600);
+  } catch {
+    // a file system without modes
   }
 };
 

@@ -1,4 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFullReport } from '@sealpost/protocol';
@@ -45,6 +55,20 @@ test('store: a backup of a store in use restores to an equal one that can be rea
   );
   const loaded = await runCommand(['ingest', '-', '--store', restored], { ...at, stdin: lines.join('\n') });
   expect(loaded.stdout).toMatch(/^ {2}stored +1\n {2}duplicate +5\n {2}rejected +0$/m);
+});
+
+test('store: what a backup and a restore write is for its owner alone, as the store is', async () => {
+  const [saved, restored] = [join(folder, 'private'), join(folder, 'private-again')];
+  await runCommand(['store', 'backup', saved, '--store', running.folder]);
+  await runCommand(['store', 'restore', saved, '--store', restored]);
+  for (const path of [saved, restored])
+    for (const [name, mode] of [
+      ['.', 0o700],
+      ['admin', 0o700],
+      ['admin/data.mdb', 0o600],
+      ['reports/data.mdb', 0o600],
+    ] as const)
+      expect(statSync(join(path, name)).mode & 0o777, join(path, name)).toBe(mode);
 });
 
 test('store: neither backup nor restore overwrites anything', async () => {
