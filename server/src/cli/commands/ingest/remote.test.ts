@@ -267,6 +267,15 @@ test('ingest --to: another kind of server is recognized', async () => {
   );
 });
 
+test('ingest --to: https to a listener without TLS is one line that says so', async () => {
+  const { host } = new URL(listener.url);
+  expect(await send(`https://${host}`, 'x\n')).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: `error: The server at ${host} does not use TLS. Use http://, on one machine or inside a tunnel.\n`,
+  });
+});
+
 test('ingest --to: if no server is listening, the error says so', async () => {
   const { code, stderr } = await send('http://127.0.0.1:1', 'x\n');
   expect([code, stderr]).toEqual([3, 'error: No server at 127.0.0.1:1 (ECONNREFUSED). Start it, or check --to.\n']);

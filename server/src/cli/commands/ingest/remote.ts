@@ -236,7 +236,10 @@ const explainConnection = (error: unknown, { host }: URL): CommandError => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND')
     return new TransientError(`No server at ${host} (${code}).`, 'Start it, or check --to.');
-  const what = error instanceof Error ? error.message : String(error);
+  const what = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').trim(); // OpenSSL's has several lines
+  if (/wrong version number|packet length too long/.test(what))
+    // the answer was no TLS; which of the two depends on the release
+    return unavailable(`The server at ${host} does not use TLS. Use http://, on one machine or inside a tunnel.`);
   return new TransientError(`The connection to ${host} was lost: ${what}.`);
 };
 
