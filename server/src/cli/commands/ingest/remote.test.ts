@@ -163,7 +163,10 @@ test.each([
     503,
     'The server at HOST cannot accept reports now: Full. Wait a moment. Then run the command again: stored reports are recognized.',
   ],
-  [404, 'HOST does not accept reports. Use the address of the server’s private listener (opsListen).'],
+  [
+    404,
+    'HOST does not accept reports. Use the address of the server’s private listener (opsListen), and start the server with an ingest token.',
+  ],
   [500, 'The server at HOST failed: Full. Check its log. Then run the command again: stored reports are recognized.'],
 ])('ingest --to: an answer of %i is explained', async (status, text) => {
   const ran = await against((_, response) =>
@@ -218,7 +221,8 @@ test('ingest --to: the address of the public API is explained', async () => {
   const ran = await against((_, response) =>
     response.writeHead(400).end('{"error":"This API reads no request body. Send none.","code":"unexpected_body"}'),
   );
-  const text = 'HOST does not accept reports. Use the address of the server’s private listener (opsListen).';
+  const text =
+    'HOST does not accept reports. Use the address of the server’s private listener (opsListen), and start the server with an ingest token.';
   expect(ran).toEqual({ code: 3, stdout: '', stderr: `error: ${text}\n` });
 });
 

@@ -223,7 +223,7 @@ const explainAnswer = (status: number, body: string, { host }: URL): CommandErro
   // The public API rejects the body before it looks at the path.
   if (status === 404 || status === 405 || code === 'unexpected_body')
     return unavailable(
-      `${host} does not accept reports. Use the address of the server’s private listener (opsListen).`,
+      `${host} does not accept reports. Use the address of the server’s private listener (opsListen), and start the server with an ingest token.`,
     );
   if (status === 507) return new TransientError(`The server at ${host} is out of disk space: ${said}`);
   if (status === 503)
