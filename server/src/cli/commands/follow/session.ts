@@ -38,8 +38,6 @@ export type SessionParts = {
 /** Reports sent and not acknowledged: more wait here. */
 const sentMax = 4_096;
 const silenceMsDefault = 30_000;
-/** An empty line this often keeps a quiet connection open: the target closes one that is silent for 60 s. */
-const heartbeatMs = 15_000;
 
 /** Rejections that end when the operator, or the clock, changes something. The stream waits, so that no report is skipped. */
 const blocking: readonly (RejectionCode | null)[] = [
@@ -109,31 +107,6 @@ export const sleepUntil = (ms: number, signal: AbortSignal): Promise<undefined> 
     if (signal.aborted) end();
   });
 
-/**
- * Waits for a promise again and again: what it gives, undefined when it takes longer. The promise gets two handlers in all, because those of every wait would stay with it:
- * a quiet source may take days for its next report.
- */
-export const createWait = <T>(promise: Promise<T>): ((ms: number) => Promise<T | undefined>) => {
-  let isSettled = false;
-  let wake = (): void => {};
-  const settle = (): void => {
-    isSettled = true;
-    wake();
-  };
-  promise.then(settle, settle);
-  return async (ms) => {
-    if (!isSettled)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    return isSettled ? promise : undefined;
-  };
-};
-
 /** Reports on their way, oldest first. */
 const createSent = () => {
   let reports: ReportJson[] = [];
@@ -174,31 +147,18 @@ const createSent = () => {
 
 type Sent = ReturnType<typeof createSent>;
 
-/** Lines for the target, a chunk for each batch, and an empty line now and then while there is nothing to send. */
+/** Lines for the target, a chunk for each batch. */
 async function* toLines(
   batches: AsyncGenerator<SourceBatch>,
   sent: Sent,
   findings: SessionFindings,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const heartbeat = Buffer.from('\n');
-  try {
-    for (let wait = createWait(batches.next()); ; ) {
-      const read = await wait(heartbeatMs);
-      if (read === undefined) {
-        yield heartbeat;
-        continue;
-      }
-      if (read.done) return;
-      const { reports, refusal } = read.value;
-      if (refusal !== undefined) findings.refused(refusal.feedId, refusal.error);
-      await sent.room();
-      if (signal.aborted) return;
-      sent.add(reports);
-      if (reports.length > 0) yield Buffer.from(reports.map((report) => `${JSON.stringify(report)}\n`).join(''));
-      wait = createWait(batches.next());
-    }
-  } finally {
-    batches.return(undefined).catch(() => {});
+  for await (const { reports, refusal } of batches) {
+    if (refusal !== undefined) findings.refused(refusal.feedId, refusal.error);
+    await sent.room();
+    if (signal.aborted) return;
+    sent.add(reports);
+    if (reports.length > 0) yield Buffer.from(reports.map((report) => `${JSON.stringify(report)}\n`).join(''));
   }
 }
