@@ -352,7 +352,8 @@ const createTlsFiles = ({ folder }: World) => {
     writeFileSync(files.cert, cert);
     writeFileSync(files.key, key, { mode: 0o600 });
   };
-  return { flags: ['--tls-cert', files.cert, '--tls-key', files.key], install };
+  const spoil = (): void => writeFileSync(files.cert, 'not a certificate\n');
+  return { flags: ['--tls-cert', files.cert, '--tls-key', files.key], install, spoil };
 };
 
 test('workers: a new certificate reaches them all, and without their primary they end', async () => {
@@ -400,6 +401,38 @@ test('workers: a new certificate reaches one that has read the old one and is no
     rmSync(held);
     await expect.poll(async () => (await fetch(`${renewed.opsUrl}/readyz`)).text()).not.toContain('no worker');
     await expect.poll(() => shownNames(renewed)).toEqual(['second']);
+  } finally {
+    await renewed.stop();
+    other.remove();
+  }
+});
+
+test('workers: one that is replaced gets the certificate in use, whatever the files hold', async () => {
+  const other = await createWorld();
+  const { flags, install, spoil } = createTlsFiles(other);
+  install('first');
+  const renewed = await startServer(other, ['--workers', '1', '--verifier-threads', '1', ...flags]);
+  const replaceWorker = async (): Promise<void> => {
+    const known = workerPids(renewed).length;
+    process.kill(workerPids(renewed).at(-1) as number, 'SIGKILL'); // the caller has reached one
+    await until(() => renewed.output().split('"code":"worker_ended"').length > known);
+    await reach(renewed, known + 1);
+  };
+  try {
+    await reach(renewed, 1);
+    spoil();
+    await replaceWorker();
+    expect(await shownNames(renewed)).toEqual(['first']);
+    install('second');
+    await replaceWorker();
+    expect(await shownNames(renewed)).toEqual(['first']); // nobody has said that both files are there
+    process.kill(primaryPid(renewed), 'SIGHUP');
+    await expect.poll(() => shownNames(renewed)).toEqual(['second']);
+    spoil();
+    process.kill(primaryPid(renewed), 'SIGHUP');
+    await renewed.printed(/"code":"tls_reload_failed"/);
+    await replaceWorker();
+    expect(await shownNames(renewed)).toEqual(['second']);
   } finally {
     await renewed.stop();
     other.remove();

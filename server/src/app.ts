@@ -22,7 +22,7 @@ import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
 import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
-import { readTlsFiles, type TlsFiles } from './runtime/tls-files.ts';
+import { readTlsFiles, type TlsPair, tlsFilesOf } from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
 import type { FaultHooks } from './sandbox/faults/faults.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -33,6 +33,9 @@ import type { Store } from './store/store.ts';
 
 /** The settings of a node but its secrets, and the server's version. Workers get them in a message, so they are plain values. */
 export type NodeSettings = Omit<Settings, 'key' | 'ingestToken'> & { readonly version: string };
+
+/** Those of the reading half. `tls` is the certificate in use where another process has it; the files may hold another one by now. */
+type ReadSettings = NodeSettings & { readonly tls?: TlsPair | undefined };
 
 /** The writing half of a node: the store and ingest. */
 export type WritePath = {
@@ -143,7 +146,7 @@ const openIngest = async (
 
 /** Opens the public listener over a store that the caller closes. If a part fails to open, it closes those before it. */
 export const openReadPath = async (
-  settings: NodeSettings,
+  settings: ReadSettings,
   store: Store,
   view: AdminView,
   box: SecretBox,
@@ -205,7 +208,7 @@ type ReadParts = {
 };
 
 const openListener = async (
-  settings: NodeSettings,
+  settings: ReadSettings,
   store: Store,
   view: AdminView,
   box: SecretBox,
@@ -237,7 +240,7 @@ const openListener = async (
     ...(limiters && { limiters }),
   });
   const readTls = (): ListenOptions['tls'] => tlsFiles && readTlsFiles(tlsFiles);
-  const tls = readTls();
+  const tls = settings.tls ?? readTls();
   const listener: HttpListener = await openHttpServer(
     {
       ...settings.listen,
@@ -289,9 +292,6 @@ const apiRulesOf = (settings: NodeSettings): ApiRules => ({
   origins: settings.origins ?? [],
   trustedProxies: createAddressSet(settings.trustedProxies ?? []),
 });
-
-const tlsFilesOf = ({ tlsCert, tlsKey }: NodeSettings): TlsFiles | undefined =>
-  tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
 
 /** What connections are counted by; a trusted proxy is not limited, since it forwards for many clients. */
 const peerAddressOf =

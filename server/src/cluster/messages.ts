@@ -1,8 +1,10 @@
-// The messages between a primary and its workers. None contains a secret: workers get key and store address in their environment.
+// The messages between a primary and its workers. Workers get key and store address in their environment; the only secret in a message is the private
+// key of the certificate, which may change.
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
+import type { TlsPair } from '../runtime/tls-files.ts';
 import type { Damage } from '../store/store.ts';
 
 /** Tokens, and how many live connections accounts have where that has changed. `sentMs` is of the clock that all processes share. */
@@ -18,8 +20,13 @@ export const workerStoreVariable = 'SEALPOST_STORE';
 export const workerReadStoreVariable = 'SEALPOST_READ_STORE';
 
 export type ToWorker =
-  /** Open; `limits` is where the buckets stand. */
-  | { readonly kind: 'start'; readonly settings: NodeSettings; readonly limits: SpentLimits }
+  /** Open; `limits` is where the buckets stand, `tls` the certificate in use. */
+  | {
+      readonly kind: 'start';
+      readonly settings: NodeSettings;
+      readonly limits: SpentLimits;
+      readonly tls: TlsPair | undefined;
+    }
   /** Others gave these tokens. */
   | { readonly kind: 'limits'; readonly limits: SpentLimits }
   /** Reports were stored (D210). */

@@ -1,6 +1,7 @@
 // The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
 // (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
+import { createSecureContext } from 'node:tls';
 import type { ShareLimits } from '../access/node-limits.ts';
 import type { NodeSettings } from '../app.ts';
 import type { MetricValues } from '../observe/metrics.ts';
@@ -8,6 +9,7 @@ import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
+import { readTlsFiles, type TlsPair, tlsFilesOf } from '../runtime/tls-files.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
 import { createLimitRelay, machineMs } from './limits.ts';
@@ -138,6 +140,25 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   worker.once('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`));
 };
 
+/** The certificate in use, for workers that start later: by then the files may be broken, or only one of them renewed. */
+const keepCertificate = (settings: NodeSettings) => {
+  const files = tlsFilesOf(settings);
+  const read = (): TlsPair | undefined => files && readTlsFiles(files);
+  let inUse = read();
+  return {
+    inUse: () => inUse,
+    renew: (): void => {
+      try {
+        const renewed = read();
+        createSecureContext(renewed); // throws if they do not match
+        inUse = renewed;
+      } catch {
+        // Workers find out the same, say so, and keep theirs.
+      }
+    },
+  };
+};
+
 /** Starts workers and handles their messages. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
@@ -147,6 +168,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   });
   const totals = createWorkerTotals();
   const damage = createDamageLog();
+  const certificate = keepCertificate(settings);
   const port = createPort(settings.listen.port, members);
   const { exec, execArgv } = programBeside('./worker', import.meta.url);
   cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
@@ -156,7 +178,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     if (message.kind === 'hello') {
       const listen = { ...settings.listen, port: port.toAsk() };
       const sent = { ...settings, store: '', readStore: undefined, listen };
-      send(member, { kind: 'start', settings: sent, limits: limits.join(id) });
+      send(member, { kind: 'start', settings: sent, limits: limits.join(id), tls: certificate.inUse() });
     } else if (message.kind === 'ready') {
       if (port.accept(message.url)) member.url = message.url;
       else member.worker.process.kill('SIGKILL');
@@ -205,7 +227,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     });
     return member;
   };
-  return { members, totals, limits, damage, start };
+  return { members, totals, limits, damage, certificate, start };
 };
 
 /** Waits until a condition holds for a worker, or it has exited; checked after each of its messages. */
@@ -262,7 +284,7 @@ const createReplacements = (start: ReturnType<typeof createMembers>['start'], ob
 
 /** Starts the workers; they serve when this resolves. Throws the error of the first that could not open. */
 export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
-  const { members, totals, limits, damage, start } = createMembers(options);
+  const { members, totals, limits, damage, certificate, start } = createMembers(options);
   const replacements = createReplacements(start, options.observe);
   const endAll = async (drainMs: number | undefined): Promise<void> => {
     replacements.stop();
@@ -303,8 +325,11 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       await Promise.all(answering.map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();
     },
-    // Also to those that are not up yet: a worker reads its certificate before it is ready.
-    reloadTls: () => sendAll([...members.values()], { kind: 'reloadTls' }),
+    // Also to those that are not up yet: a worker gets its certificate before it is ready.
+    reloadTls: () => {
+      certificate.renew();
+      sendAll([...members.values()], { kind: 'reloadTls' });
+    },
     drain: async () => {
       stopTelling();
       stopPinging();

@@ -101,7 +101,7 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
 };
 
 /** Opens everything; returns the way to answer messages. */
-const open = async (settings: NodeSettings, limits: WorkerLimits) => {
+const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, limits: WorkerLimits) => {
   let read: ReadPath | undefined;
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
   const reporting = createReporting(settings.logLevel, limits, () => read?.activeRequests() ?? 0);
@@ -117,7 +117,7 @@ const open = async (settings: NodeSettings, limits: WorkerLimits) => {
     replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
   });
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
-  read = await openReadPath(settings, store, view, box, observe, limits.limiters);
+  read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
   const listening = read;
   const descriptors = watchDescriptors(observe, () => void tell({ kind: 'degraded', reasons: descriptors.describe() }));
   return {
@@ -181,7 +181,7 @@ const listenToPrimary = (): void => {
     if (message.kind === 'limits') return;
     if (message.kind === 'ping') void tell({ kind: 'pong' });
     else if (message.kind === 'start') {
-      opened = open(message.settings, limits);
+      opened = open(message, limits);
       opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
     }
     // What comes before `start` needs no answer: nothing has been read that could be read again.

@@ -4,13 +4,22 @@ import { isTlsKeyOpenToOthers } from './private-mode.ts';
 
 export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
+/** What the files hold, PEM. */
+export type TlsPair = { readonly cert: Buffer; readonly key: Buffer };
+
 /** Others may read the private key; the text says what to do. */
 export class OpenTlsKeyError extends Error {
   override readonly name = 'OpenTlsKeyError';
 }
 
-/** Reads both, PEM. Throws what the system throws, or `OpenTlsKeyError`. */
-export const readTlsFiles = ({ certFile, keyFile }: TlsFiles): { readonly cert: Buffer; readonly key: Buffer } => ({
+/** The files that the settings name; undefined without TLS. */
+export const tlsFilesOf = ({ tlsCert, tlsKey }: TlsSettings): TlsFiles | undefined =>
+  tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
+
+type TlsSettings = { readonly tlsCert: string | undefined; readonly tlsKey: string | undefined };
+
+/** Reads both. Throws what the system throws, or `OpenTlsKeyError`. */
+export const readTlsFiles = ({ certFile, keyFile }: TlsFiles): TlsPair => ({
   cert: readFileSync(certFile),
   key: readPrivateKey(keyFile),
 });
