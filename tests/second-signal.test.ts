@@ -2,7 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createWorld, fetchSigned, isAlive, type Server, startServer, type World } from './support/real-program.ts';
+import {
+  createWorld,
+  fetchSigned,
+  isAlive,
+  type Server,
+  startCommand,
+  startServer,
+  type World,
+} from './support/real-program.ts';
 import { createSignedReports } from './support/signed-reports.ts';
 
 const { report } = await createSignedReports();
@@ -37,7 +45,7 @@ const readLatest = async ({ url }: Server): Promise<unknown> => {
 };
 
 /** A request whose body never ends, which a drain waits for. Resolves when the server has begun to read it. */
-const beginRequest = async ({ opsUrl }: Server): Promise<Socket> => {
+const beginRequest = async ({ opsUrl }: Pick<Server, 'opsUrl'>): Promise<Socket> => {
   const socket = connect(Number(new URL(opsUrl).port), '127.0.0.1').on('error', () => {});
   const lines = ['POST /ingest/resume HTTP/1.1', 'Host: a', `Authorization: Bearer ${ingestToken}`];
   socket.write(`${[...lines, 'Content-Length: 100', 'Expect: 100-continue'].join('\r\n')}\r\n\r\n`);
@@ -82,3 +90,26 @@ test.skipIf(process.platform !== 'linux').each([
   expect(log).toMatch(/"event":"stopped","clean":true\}\n$/);
   expect(log.match(/"event":"stopped"/g)).toHaveLength(1);
 });
+
+test.skipIf(process.platform === 'win32')(
+  'second signal: SIGHUP ends a node neither at its start nor while it drains',
+  async () => {
+    const where = ['--store', world.store, '--key-file', world.keyFile, '--listen', '127.0.0.1:0'];
+    const program = startCommand(['serve', ...where, '--ops-listen', '127.0.0.1:0'], world.folder, {
+      SEALPOST_INGEST_TOKEN: ingestToken,
+    });
+    await program.printed(/"event":"signatureEngine"/); // it has begun, and does not listen yet
+    program.child.kill('SIGHUP');
+    const [, opsUrl = ''] = await program.printed(/"private":"([^"]+)"/);
+    const held = await beginRequest({ opsUrl });
+    program.child.kill('SIGTERM');
+    await program.printed(/"event":"draining"/);
+    program.child.kill('SIGHUP');
+    await pause();
+    expect(program.child.signalCode).toBe(null);
+    held.destroy();
+    const { code, stdout } = await program.finished;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/"event":"stopped","clean":true\}\n$/);
+  },
+);

@@ -45,19 +45,44 @@ export const serveCommand: SettingsCommand = {
       return openNode({ settings, version: readVersion(), ingestToken, starting });
     };
     const signal = session.interruption();
-    const node = await open().finally(starting.end);
-    try {
-      await announce(session, node, options);
-    } catch (error) {
-      await closeFailedStart(() => node.stop('the start failed'));
-      throw error;
-    }
-    const reload = (): void => node.reloadTls();
-    process.on('SIGHUP', reload);
-    await untilAborted(signal);
-    process.off('SIGHUP', reload);
-    await node.stop(String(signal.reason));
+    await withHangups(async (hangups) => {
+      const node = await open().finally(starting.end);
+      try {
+        await announce(session, node, options);
+      } catch (error) {
+        await closeFailedStart(() => node.stop('the start failed'));
+        throw error;
+      }
+      hangups.handle(() => signal.aborted || node.reloadTls());
+      await untilAborted(signal);
+      await node.stop(String(signal.reason));
+    });
   },
+};
+
+/**
+ * Takes SIGHUP from before the start until after the end: by itself it would end the process, in the middle of a drain too, and systemd takes that for a
+ * clean end. One that comes during the start is handled after it.
+ */
+const withHangups = async (
+  run: (hangups: { readonly handle: (reload: () => void) => void }) => Promise<void>,
+): Promise<void> => {
+  let isDue = false;
+  let onHangup = (): void => {
+    isDue = true;
+  };
+  const listener = (): void => onHangup();
+  process.on('SIGHUP', listener);
+  try {
+    await run({
+      handle: (reload) => {
+        onHangup = reload;
+        if (isDue) reload();
+      },
+    });
+  } finally {
+    process.off('SIGHUP', listener);
+  }
 };
 
 const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {
