@@ -6,6 +6,7 @@ import { type ConnectionGuard, createConnectionGuard, inTurn } from '../connecti
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
+import { continueIfAsked } from '../runtime/expectation.ts';
 import { urlHost } from '../runtime/urls.ts';
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
@@ -55,10 +56,12 @@ const silenceMaxMs = 60_000;
 export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
   const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
   const descriptors = watchDescriptors(observe);
+  const handle = inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors));
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-    inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors)),
+    handle,
   );
+  server.on('checkContinue', handle); // whoever reads the body asks for it
   server.once('close', descriptors.stop);
   server.setTimeout(silenceMaxMs);
   const guard = createConnectionGuard({
@@ -145,8 +148,10 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
-    else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) void sandbox(request, response);
-    else void answer(path, request.method).then((given) => send(request, response, given));
+    else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) {
+      continueIfAsked(request, response);
+      void sandbox(request, response);
+    } else void answer(path, request.method).then((given) => send(request, response, given));
   };
 };
 

@@ -131,6 +131,57 @@ test.each([
   }
 });
 
+/** Sends an upload without end until something is answered; resolves with all that was, once the connection is closed. */
+const sendWithoutEnd = (url: string, bearer: string): Promise<string> =>
+  new Promise((resolve) => {
+    let answer = '';
+    const client = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+    client.setEncoding('latin1').on('data', (text) => {
+      answer += text;
+    });
+    client.on('close', () => resolve(answer));
+    const chunk = `1000\r\n${`${'x'.repeat(63)}\n`.repeat(64)}\r\n`;
+    const sendMore = (): void => {
+      if (client.destroyed || answer !== '') return void client.end();
+      for (let i = 0; i < 100; i++) client.write(chunk);
+      setImmediate(sendMore);
+    };
+    client.write(`POST /ingest HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\n`);
+    client.write('Transfer-Encoding: chunked\r\n\r\n', sendMore);
+  });
+
+test('listener: a client that is still sending gets to read why it is rejected', async () => {
+  const failing: Ingest = {
+    submit: () => Promise.reject(new StoreError('store_disk_full', 'The disk is full.')),
+    close: async () => {},
+  };
+  const other = await openPrivateListener(failing, token);
+  try {
+    for (let i = 0; i < 10; i++) {
+      expect(await sendWithoutEnd(listener.url, 'wrong')).toMatch(/^HTTP\/1\.1 401 .*"code":"unauthorized"\}\n$/s);
+      expect(await sendWithoutEnd(other.url, token)).toMatch(/^HTTP\/1\.1 507 .*"code":"store_disk_full"\}\n$/s);
+    }
+  } finally {
+    await other.close();
+  }
+});
+
+test.each([
+  ['wrong', /^HTTP\/1\.1 401 /],
+  [token, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /],
+])('listener: a client that asks first is told to send its reports only with the token: %s', async (bearer, answer) => {
+  const client = connect(Number(new URL(listener.url).port), '127.0.0.1').setEncoding('latin1');
+  const head = ['POST /ingest HTTP/1.1', 'Host: a', `Authorization: Bearer ${bearer}`, 'Expect: 100-continue'];
+  client.write(`${[...head, 'Connection: close', 'Content-Length: 1'].join('\r\n')}\r\n\r\n`);
+  let got = '';
+  client.once('data', () => client.write('\n'));
+  client.on('data', (text) => {
+    got += text;
+  });
+  await once(client, 'close');
+  expect(got).toMatch(answer);
+});
+
 const createSignal = () => {
   let resolve = (_: void | Promise<void>): void => {};
   const promise = new Promise<void>((settle) => {

@@ -4,6 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '@sealpost/protocol';
 import { noteAnswer } from '../../connections/guard.ts';
+import { continueIfAsked } from '../../runtime/expectation.ts';
 import { StoreError } from '../../store/store.ts';
 import type { Ingest } from '../ingest.ts';
 import type { MirrorPlace, MirrorRequest } from '../mirror.ts';
@@ -28,9 +29,11 @@ export const createIngestHandler =
 
 const answer = async (parts: IngestHandlerParts, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const refuse: Refuse = (status, code, message, headers = {}) => {
-    response.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...headers });
-    response.end(`${JSON.stringify({ error: message, code })}\n`);
-    request.destroy();
+    const body = Buffer.from(`${JSON.stringify({ error: message, code })}\n`);
+    const length = { 'Content-Type': 'application/json', 'Content-Length': body.length };
+    response.writeHead(status, { ...length, Connection: 'close', ...headers });
+    response.write(body); // all of it; the connection stays until the client has it
+    dropRest(request, () => response.end(() => void request.destroy()));
   };
   const act = request.url === '/ingest' ? streamResults : request.url === '/ingest/resume' ? answerResume : undefined;
   if (act === undefined) return refuse(404, 'route_not_found', 'The paths here are /ingest and /ingest/resume.');
@@ -48,13 +51,34 @@ const answer = async (parts: IngestHandlerParts, request: IncomingMessage, respo
     );
   }
   noteAnswer(request.socket, 'ingest'); // who shows the token is not dropped for strangers
+  continueIfAsked(request, response);
   try {
     await act(parts, request, response);
   } catch (error) {
     const { status, code, message } = explain(error);
     if (!response.headersSent) refuse(status, code, message, status === 503 ? { 'Retry-After': '1' } : {});
-    else response.end(`${JSON.stringify({ error: message, code })}\n`, () => void request.destroy());
+    else
+      response.end(`${JSON.stringify({ error: message, code })}\n`, () => dropRest(request, () => request.destroy()));
   }
+};
+
+/**
+ * How long a client that is rejected may continue to send. A connection that is closed with bytes that nobody has read is reset, and the answer may be lost with
+ * it: the client would see a failure of the network, and retry.
+ */
+const dropMaxMs = 1_000;
+
+/** Reads and drops what a client still sends, until it is done, leaves, or its time is over. */
+const dropRest = (request: IncomingMessage, onEnd: () => void): void => {
+  const finish = (): void => {
+    clearTimeout(timer);
+    request.off('end', finish).off('close', finish);
+    onEnd();
+  };
+  const timer = setTimeout(finish, dropMaxMs);
+  if (request.readableEnded || request.destroyed) return void finish();
+  request.on('end', finish).on('close', finish);
+  request.removeAllListeners('readable').resume(); // those of whoever has read so far
 };
 
 // Hashed first, so that the comparison takes the same time for a token of any length.
@@ -75,7 +99,7 @@ const streamResults = async (
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  for await (const results of ingestNdjson(ingest, readUntil(request, stopping), stopping)) {
+  for await (const results of ingestNdjson(ingest, readUntil(keptOpen(request), stopping), stopping)) {
     if (response.destroyed) return; // the client has left; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
@@ -85,6 +109,9 @@ const streamResults = async (
   if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
   response.end();
 };
+
+/** The bytes of a request; who stops reading them does not close the connection, which is still to be answered on. */
+const keptOpen = (request: IncomingMessage) => request.iterator({ destroyOnReturn: false });
 
 /** The bytes of a request, up to its end or until the signal is aborted. */
 export async function* readUntil(request: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -121,7 +148,7 @@ const answerResume = async (
 const readBody = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request) {
+  for await (const chunk of keptOpen(request)) {
     bytes += chunk.length;
     if (bytes > resumeBytesMax) throw new ApiError('malformed_argument', `The body exceeds ${resumeBytesMax} bytes.`);
     chunks.push(chunk);
