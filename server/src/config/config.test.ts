@@ -52,13 +52,17 @@ test('config: without any source every setting has its default', () => {
 test('config: the key is in the folder of its own store, unless a setting says otherwise', () => {
   const keyFileOf = (store: string, env = {}) => resolve({ flags: { store }, env }).values.keyFile;
   expect(
-    ['lmdb:./data', './here', '/srv/store/', 'lmdb:/srv/store', 'lmdb:store'].map((store) => keyFileOf(store)),
+    ['lmdb:./data', './here', '/srv/store/', 'lmdb:/srv/store', 'lmdb:store', 'lmdb:', '/'].map((store) =>
+      keyFileOf(store),
+    ),
   ).toEqual([
     './data/sealpost.key',
     './here/sealpost.key',
     '/srv/store/sealpost.key',
     '/srv/store/sealpost.key',
     'store/sealpost.key',
+    './sealpost.key',
+    '/sealpost.key',
   ]);
   expect(keyFileOf('postgres://me:a:b/c@h/db')).toBe('./data/sealpost.key');
   expect(keyFileOf('/srv/store', { SEALPOST_KEY_FILE: './data/sealpost.key' })).toBe('./data/sealpost.key');

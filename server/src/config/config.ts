@@ -366,7 +366,7 @@ export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSe
 const keyFileBeside = (store: string): string => {
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(store) ?? [];
   if (scheme !== undefined && scheme !== 'lmdb') return settingsTable.keyFile.defaultText;
-  return `${withoutTrailing(rest, '/')}/sealpost.key`;
+  return `${rest === '' ? '.' : withoutTrailing(rest, '/')}/sealpost.key`; // `lmdb:` is the working directory
 };
 
 const readValue = (name: SettingName, raw: string | undefined, place: string): unknown => {
