@@ -55,7 +55,7 @@ const readBoxes = (path: string): [SecretBox, ...SecretBox[]] => {
   return readKeyFile(path).map(createSecretBox) as [SecretBox, ...SecretBox[]]; // a file has at least one
 };
 
-// A file that is not there passes: readKeyFile has the words for it.
+// What is not there, or a folder, passes: readKeyFile has the words for it.
 const requirePrivate = (path: string): void => {
   const mode = readableMode(path);
   if (mode === undefined || !isOpenToOthers(path, mode)) return;
@@ -67,9 +67,10 @@ const requirePrivate = (path: string): void => {
 
 const readableMode = (path: string): number | undefined => {
   try {
-    const mode = statSync(path, { throwIfNoEntry: false })?.mode;
-    if (mode !== undefined) accessSync(path, constants.R_OK);
-    return mode;
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined || stats.isDirectory()) return undefined;
+    accessSync(path, constants.R_OK);
+    return stats.mode;
   } catch (cause) {
     throw new SecretBoxError(`${describeFileFailure(path, cause)}. Run this as the owner of the key file.`, { cause });
   }

@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -122,6 +123,9 @@ test('key: the setting overrides the file, and a missing, open or bad file is an
   }
   chmodSync(keyFile, 0o400);
   expect(openSecretBox({ key: undefined, keyFile }).keyId).toMatch(/^[0-9a-f]{16}$/);
+  const inner = join(folder, 'folder.key');
+  mkdirSync(inner, { mode: 0o755 });
+  expect(failure(() => openSecretBox({ key: undefined, keyFile: inner }))).toBe(`Not a file but a folder: ${inner}.`);
   const bad = join(folder, 'bad.key');
   writeFileSync(bad, 'not a key\n', { mode: 0o600 });
   expect(failure(() => openSecretBox({ key: undefined, keyFile: bad }))).toBe(
