@@ -183,3 +183,10 @@ test.concurrent('start, demo: a profile that cannot be written, or a reader that
   unread.child.stdout?.destroy();
   expect((await unread.finished).code).toBe(0);
 });
+
+test.concurrent('start, serve: one address for both listeners is a wrong setting', async () => {
+  const both = ['--listen', '127.0.0.1:7499', '--ops-listen', '127.0.0.1:7499'];
+  const { code, stderr } = await runCommand([...serveArgs(), ...both], folder);
+  const text = 'error: The settings listen and opsListen are both 127.0.0.1:7499. Each needs its own address.\n';
+  expect([code, stderr]).toEqual([2, text]);
+});

@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls';
 import { requireOpeningKey } from '../../access/account-changes.ts';
 import { openSecretBox } from '../../access/key.ts';
 import { type Settings, settingNames } from '../../config/config.ts';
+import { formatListen } from '../../config/values.ts';
 import type { Node } from '../../node.ts';
 import { describeFileFailure } from '../../runtime/file-failure.ts';
 import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
@@ -31,6 +32,7 @@ export const serveCommand: SettingsCommand = {
   run: async ({ session, options, settings, resolved }) => {
     if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined))
       throw usageError('TLS needs both --tls-cert and --tls-key.');
+    requireTwoAddresses(settings);
     if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
       session.stderr.write(
         'warning: listening on a public address without TLS. Use a TLS-terminating proxy, or --tls-cert and --tls-key.\n',
@@ -88,6 +90,13 @@ const withHangups = async (
 const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {
   if (options.json === true) await printJson(session, { url, opsUrl });
   else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}.\n`);
+};
+
+// As a port that is taken it would look like a failure that passes, and a supervisor would start it again without end.
+const requireTwoAddresses = ({ listen, opsListen }: Settings): void => {
+  const address = formatListen(listen);
+  if (listen.port !== 0 && address === formatListen(opsListen))
+    throw usageError(`The settings listen and opsListen are both ${address}. Each needs its own address.`);
 };
 
 // With another key than the one that sealed the secrets, a server would start but reject all of its accounts.
