@@ -439,6 +439,32 @@ test('workers: one that is replaced gets the certificate in use, whatever the fi
   }
 });
 
+test('workers: a connection that one got and did not take before it ended is closed', async () => {
+  const other = await createWorld();
+  const running = await startServer(other, twoWorkers);
+  try {
+    await reach(running, 2);
+    const [stopped] = workerPids(running) as [number]; // two have written
+    process.kill(stopped, 'SIGSTOP');
+    const outcomes: unknown[] = [];
+    const asks = Array.from({ length: 4 }, async () => {
+      outcomes.push(
+        await get(running, '/time').then(
+          ({ status }) => status,
+          ({ code }) => code,
+        ),
+      );
+    });
+    await until(() => outcomes.length === 3);
+    process.kill(stopped, 'SIGKILL');
+    await Promise.all(asks);
+    expect(outcomes).toEqual([200, 200, 200, 'ECONNRESET']);
+  } finally {
+    await running.stop();
+    other.remove();
+  }
+});
+
 test('workers: those that hang are named, killed and replaced, and while all hang the node is not ready', async () => {
   const other = await createWorld();
   const stuck = await startServer(other, twoWorkers);

@@ -12,6 +12,7 @@ import { programBeside } from '../runtime/threads.ts';
 import { readTlsFiles, type TlsPair, tlsFilesOf } from '../runtime/tls-files.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
+import { watchHandedOver } from './handed-over.ts';
 import { createLimitRelay, machineMs } from './limits.ts';
 import {
   type FromWorker,
@@ -132,12 +133,16 @@ const killHung = (member: Member): void => {
 /** Calls back when a worker has ended, or could not even begin. */
 const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   const { worker } = member;
+  const closeHandedOver = watchHandedOver(worker.process);
   worker.on('error', (error: NodeJS.ErrnoException) => {
     if (worker.process.pid !== undefined) return; // its exit follows
     member.failure = error;
     onEnd(error.message);
   });
-  worker.once('exit', (code, signal) => onEnd(signal ?? `exit code ${code}`));
+  worker.once('exit', (code, signal) => {
+    closeHandedOver();
+    onEnd(signal ?? `exit code ${code}`);
+  });
 };
 
 /** The certificate in use, for workers that start later: by then the files may be broken, or only one of them renewed. */
