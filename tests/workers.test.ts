@@ -210,7 +210,8 @@ test('workers: one that is killed is replaced, no total goes back, and the write
   const before = await requestsTotal(server);
   process.kill(workerPids(server)[0] as number, 'SIGKILL'); // two have written
   await server.printed(/"code":"worker_ended"/);
-  expect(await (await fetch(`${server.opsUrl}/metrics`)).text()).toContain('total{code="worker_ended"} 1\n');
+  const metrics = async (): Promise<string> => (await fetch(`${server.opsUrl}/metrics`)).text();
+  await expect.poll(metrics).toContain('total{code="worker_ended"} 1\n'); // the text of up to 100 ms ago is sent again
   expect(await requestsTotal(server)).toBeGreaterThanOrEqual(before);
   const newest = await ingestNext();
   expect(momentOf(await get(server, latest))).toBe(newest);
