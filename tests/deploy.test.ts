@@ -96,6 +96,14 @@ test('deploy: dashboard and alerts ask for metrics and labels that exist', () =>
   }
 });
 
+test('deploy: the documents say what to do about every alert', () => {
+  const names = [...alerts.matchAll(/^ +- alert: (\w+)$/gm)].map(([, name]) => name);
+  const section = /^## Monitor\n.*?^## /ms.exec(readText('docs/operating.md'))?.[0] ?? '';
+  const documented = [...section.matchAll(/^\| `(\w+)` +\| \S/gm)].map(([, name]) => name);
+  expect(documented.toSorted()).toEqual(names.toSorted());
+  expect(names.length).toBeGreaterThan(20);
+});
+
 test('deploy: the image is built on one release of Node, pinned by digest', () => {
   const dockerfile = readText('deploy/Dockerfile');
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/m);

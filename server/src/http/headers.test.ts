@@ -27,3 +27,8 @@ test('headers: authentication that comes twice is named', () => {
   const twice = read(['Authorization', 'a'], ['authorization', 'a']);
   expect(twice.repeatedAuth).toBe('authorization');
 });
+
+test('headers: a position or an origin that comes twice is neither of the two', () => {
+  const twice = read(['Last-Event-ID', '1'], ['last-event-id', '2'], ['X-Cll-Origin', '001'], ['x-cll-origin', '002']);
+  expect(twice).toMatchObject({ lastEventId: '1, 2', origin: '001, 002' });
+});

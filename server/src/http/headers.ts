@@ -41,13 +41,13 @@ const readers: Readonly<Record<string, Reader>> = {
     headers.acceptsGzip ||= /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*($|,))|,|$)/i.test(value);
   },
   'x-cll-origin': (headers, value) => {
-    headers.origin = value;
+    headers.origin = joined(headers.origin, value); // two are a name that no origin has
   },
   'x-forwarded-for': (headers, value) => {
     headers.forwardedFor = joined(headers.forwardedFor, value);
   },
   'last-event-id': (headers, value) => {
-    headers.lastEventId = value;
+    headers.lastEventId = joined(headers.lastEventId, value); // two are no position
   },
 };
 
