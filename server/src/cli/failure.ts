@@ -73,7 +73,7 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
 
 const explainSystem = (error: NodeJS.ErrnoException): string => {
   const { code, message, path } = error;
-  const { address, port } = Object(error);
+  const { address, port, hostname } = Object(error);
   if (code === 'EADDRINUSE') {
     // The error of a worker crosses processes as its message alone, which ends in the address.
     const where = port === undefined ? message.split(' ').at(-1) : `${address}:${port}`;
@@ -81,6 +81,9 @@ const explainSystem = (error: NodeJS.ErrnoException): string => {
   }
   if (code === 'EACCES' && port !== undefined)
     return `Permission denied: ${address}:${port}. Ports below 1024 require privileges; choose another address.`;
+  if (hostname !== undefined) return `The host ${hostname} has no address (${code}). Check its name in the address.`;
+  if (code === 'ENOSPC' && path === undefined)
+    return 'No space left on the disk that is written to. Free some, then run the command again.';
   return path === undefined ? `${message}.` : describeFileFailure(path, error);
 };
 

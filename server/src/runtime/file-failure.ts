@@ -5,8 +5,11 @@ export const describeFileFailure = (path: string, cause: unknown): string => {
   const { code, message } = Object(cause) as { readonly code?: string; readonly message?: string }; // whatever was thrown: both may be absent
   switch (code) {
     case 'ENOENT':
-    case 'ENOTDIR':
       return `No such file: ${path}`;
+    case 'ENOTDIR':
+      return `A file is where a folder is expected: ${path}`;
+    case 'EEXIST':
+      return `There is already a file: ${path}`;
     case 'EACCES':
     case 'EPERM':
       return `Permission denied: ${path}`;

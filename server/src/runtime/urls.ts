@@ -4,4 +4,4 @@ export const urlHost = (host: string): string => (host.includes(':') ? `[${host}
 
 /** The address with `***` for its password; anything else as it is. */
 export const hidePassword = (url: string): string =>
-  url.replace(/^([a-z]+:\/\/[^:@/?]*):[^?]*@/, '$1:***@').replace(/([?&]password=)[^&]*/gi, '$1***');
+  url.replace(/^([a-z]+:\/\/[^:@/?]*):[^?]*@/, '$1:***@').replace(/([?&](?:ssl)?password=)[^&]*/gi, '$1***');

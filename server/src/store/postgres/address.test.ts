@@ -71,4 +71,7 @@ test.each([
   expect(inspect(refused)).toMatch(/^StoreError: The address of the database is invalid\./);
   expect(inspect(refused).split('\n')[0]).not.toMatch(/sec|ret/);
   expect(hidePassword('postgres://me:sec/ret@h/db')).toBe('postgres://me:***@h/db');
+  expect(hidePassword('postgres://me@h/db?sslpassword=a&x=1&password=b')).toBe(
+    'postgres://me@h/db?sslpassword=***&x=1&password=***',
+  );
 });

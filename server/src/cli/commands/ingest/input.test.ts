@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { readWholeLines } from './input.ts';
 
@@ -37,4 +38,11 @@ test('ingest input: a failing input fails the lines', async () => {
   const input = new PassThrough();
   setImmediate(() => input.destroy(new Error('EIO: i/o error, read')));
   await expect(collect(input)).rejects.toThrow('EIO: i/o error, read');
+});
+
+test.each([
+  ['gzip', gzipSync('{}\n')],
+  ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x00)],
+])('ingest input: what %s compressed is rejected before any line of it', async (_, bytes) => {
+  await expect(collect(Readable.from([bytes]))).rejects.toThrow('The input is compressed. Decompress it first');
 });

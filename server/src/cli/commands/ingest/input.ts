@@ -36,6 +36,15 @@ export const openInput = async ({ stdin }: Session, file: string): Promise<Inges
   return { stream, bytes: stat.isFile() ? stat.size : undefined, close };
 };
 
+// What gzip and zstd begin with. As lines, their bytes would fill the quarantine.
+const isCompressed = (start: Buffer): boolean =>
+  start.subarray(0, 2).equals(Buffer.of(0x1f, 0x8b)) || start.subarray(0, 4).equals(Buffer.of(0x28, 0xb5, 0x2f, 0xfd));
+
+const requireText = (start: Buffer): void => {
+  if (isCompressed(start))
+    throw usageError('The input is compressed. Decompress it first, such as with: gunzip -c FILE | sealpost ingest -');
+};
+
 /**
  * Passes on whole lines, however the input is cut; the last one may lack its end. An abort ends the lines there, and drops what
  * arrived of an unfinished one, which would otherwise be rejected as malformed.
@@ -52,6 +61,7 @@ export async function* readWholeLines(
   try {
     for await (const chunk of input) {
       if (signal.aborted) return;
+      if (read === 0) requireText(chunk);
       read += chunk.length;
       onRead(read);
       const bytes = Buffer.concat([held, chunk]);
