@@ -9,7 +9,7 @@ import { createSignedReports, secondStream } from '../../../../tests/support/sig
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';
 import { parseAddress } from './address.ts';
-import { openPool, openWriteConnection } from './connection.ts';
+import { openPool, openWriteConnection, parseBytea } from './connection.ts';
 
 const { report } = await createSignedReports();
 const server = await startPostgres();
@@ -339,4 +339,28 @@ test('postgres: a commit that takes too long, or whose connection is ended, is u
     'stored',
   ]);
   expect((await store.reports.stats()).reports).toBe(4);
+});
+
+test('postgres: a database that writes bytes with escapes is read as any other', async () => {
+  await (await openAt(server.url('escaped'))).reports.append(run(0, 5));
+  await database`ALTER ROLE postgres SET bytea_output TO 'escape'`;
+  try {
+    const store = await openAt(server.url('escaped'));
+    expect((await store.reports.page(stream, t0, 10)).reports).toEqual(run(0, 5));
+    expect(store.reports.latest(stream)?.observationsMs).toBe((t0 + 4) * 1_000);
+    expect(store.damage()).toEqual([]);
+  } finally {
+    await database`ALTER ROLE postgres RESET bytea_output`;
+  }
+});
+
+test('postgres: every byte is read in both formats of the database', async () => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+  for (const format of ['hex', 'escape'] as const) {
+    const [row] = await database.begin(async (transaction) => {
+      await transaction.unsafe(`SET LOCAL bytea_output TO '${format}'`);
+      return transaction<{ text: string }[]>`SELECT ${bytes}::bytea::text AS text`;
+    });
+    expect(parseBytea(row?.text ?? '')).toEqual(bytes);
+  }
 });

@@ -19,7 +19,8 @@ const waitingPerConnection = 50;
 /** However long a statement may take, a server that cannot be reached is given up, and a transaction that does nothing frees its locks. */
 const [connectMaxMs, idleMaxMs] = [10_000, 10_000];
 
-type Client = postgres.Sql<{ bigint: number }>;
+type Client = postgres.Sql<{ bigint: number; bytea: Uint8Array }>;
+type Types = { bigint: postgres.PostgresType<number>; bytea: postgres.PostgresType<Uint8Array> };
 
 /** What opens clients. */
 export type Driver = typeof postgres;
@@ -39,11 +40,29 @@ type ClientOptions = {
   readonly onClose?: () => void;
 };
 
+/** Bytes as the database writes them: in hex, or as text with escapes where `bytea_output` is set so for the user or the database. */
+export const parseBytea = (text: string): Buffer => {
+  if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex');
+  const plain = text.replaceAll(/\\(?:(\\)|([0-7]{3}))/g, (_, backslash: string | undefined, octal: string) =>
+    backslash === undefined ? String.fromCharCode(Number.parseInt(octal, 8)) : backslash,
+  );
+  return Buffer.from(plain, 'latin1');
+};
+
+const bytesToHex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`;
+
+const types: Types = {
+  // Positions and milliseconds stay far below 2^53.
+  bigint: { to: 20, from: [20], parse: Number, serialize: String },
+  // The driver reads hex only.
+  bytea: { to: 17, from: [17], parse: parseBytea, serialize: bytesToHex },
+};
+
 const openClient = (address: DatabaseTarget, options: ClientOptions): Client => {
   const { driver = postgres } = address;
   const { hosts, max, statementMs, isFleeting, onNotice, onClose } = options;
   const sockets = createDatabaseSockets(hosts);
-  const client = driver<{ bigint: postgres.PostgresType<number> }>(address.url, {
+  const client = driver<Types>(address.url, {
     max,
     ...({ socket: sockets.open } as object), // the driver's types know nothing of it
     // Statements name their types, which saves a round trip.
@@ -53,8 +72,7 @@ const openClient = (address: DatabaseTarget, options: ClientOptions): Client => 
     backoff: (tries) => backoffMs(tries, 50, 1_000) / 1_000,
     onnotice: onNotice ?? (() => {}),
     onclose: onClose ?? (() => {}),
-    // Positions and milliseconds stay far below 2^53.
-    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+    types,
     connection: {
       application_name: 'sealpost',
       statement_timeout: statementMs,
