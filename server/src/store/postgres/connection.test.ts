@@ -364,3 +364,23 @@ test('postgres: every byte is read in both formats of the database', async () =>
     expect(parseBytea(row?.text ?? '')).toEqual(bytes);
   }
 });
+
+test('postgres: a user who may no longer connect, or lost a privilege, gets the code of an unavailable database and advice', async () => {
+  await database`CREATE ROLE reader LOGIN`;
+  await database`GRANT CREATE ON DATABASE postgres TO reader`;
+  const store = await openAt(server.url('refused').replace('postgres@', 'reader@'));
+  await store.reports.append(run(0, 1));
+  const failure = (text: string) => ({ ...unavailable, message: expect.stringContaining(text) });
+  await database`ALTER SCHEMA refused OWNER TO postgres`;
+  const denied = failure('permission denied for schema refused. The user must own its schema');
+  await expect(store.reports.page(stream, t0, 10)).rejects.toMatchObject(denied);
+  await expect(store.reports.append(run(1, 1))).rejects.toMatchObject(denied);
+  await database`ALTER SCHEMA refused OWNER TO reader`;
+  await database`ALTER ROLE reader NOLOGIN`;
+  await database`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`;
+  await expect(store.reports.page(stream, t0, 10)).rejects.toMatchObject(unavailable);
+  const locked = failure('role "reader" is not permitted to log in. Check user, password');
+  await eventually(() => expect(store.reports.append(run(1, 1))).rejects.toMatchObject(locked));
+  await database`ALTER ROLE reader LOGIN`;
+  expect(await eventually(() => store.reports.append(run(0, 2)))).toEqual(['duplicate', 'stored']);
+});

@@ -97,6 +97,9 @@ const unavailable = (what: string, cause?: unknown) =>
 /** Classes of SQLSTATE that pass: connection, resources, operator, locks, roll-backs; and a server that is only a standby. */
 const passing = /^(?:08|53|55|57|40)|^25006$/;
 const diskFull = '53100';
+const missingPrivilege = '42501';
+const privilegeAdvice = 'The user must own its schema, or be allowed to create one in the database.';
+const addressAdvice = 'Check user, password, database and parameters in the address.';
 
 /** The code of an error of the database, for those who know what to do about one. */
 export const sqlState = (error: unknown): string | undefined =>
@@ -111,8 +114,13 @@ const toStoreError = (error: unknown): unknown => {
   const state = sqlState(error);
   if (state === diskFull)
     return new StoreError('store_disk_full', 'The disk of the database is full.', { cause: error });
-  if (state !== undefined)
-    return passing.test(state) ? unavailable(`rejects statements: ${error.message}`, error) : error;
+  if (state !== undefined && passing.test(state)) return unavailable(`rejects statements: ${error.message}`, error);
+  const advice = state === missingPrivilege ? privilegeAdvice : isFatal(error) ? addressAdvice : undefined;
+  if (advice !== undefined)
+    return new StoreError('store_unavailable', `The database rejects this: ${error.message}. ${advice}`, {
+      cause: error,
+    });
+  if (state !== undefined) return error;
   const code = networkCode(error);
   return code === undefined ? error : unavailable(`is unavailable: ${code}`, error);
 };

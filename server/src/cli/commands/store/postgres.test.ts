@@ -152,3 +152,23 @@ test('store backup: goes on after a read that took longer than one of a request 
     await database.end();
   }
 });
+
+test.each([
+  [
+    'a database that is not there',
+    (url: string) => url.replace('/postgres?', '/nowhere?'),
+    'database "nowhere" does not exist',
+  ],
+  [
+    'a user who is not there',
+    (url: string) => url.replace('postgres:hush', 'nobody:hush'),
+    'role "nobody" does not exist',
+  ],
+  ['an unknown parameter', (url: string) => `${url}&colour=red`, 'unrecognized configuration parameter "colour"'],
+])('store stats: %s is one line that says what to check', async (_, change, message) => {
+  const advice = 'Check user, password, database and parameters in the address.';
+  expect(await runCommand(['store', 'stats', '--store', change(address('refusing'))])).toMatchObject({
+    code: 3,
+    stderr: `error: The database rejects this: ${message}. ${advice}\n`,
+  });
+});
