@@ -197,6 +197,23 @@ test('package: the client’s types compile with a browser’s alone, and a wron
   );
 });
 
+test('package: rows of reports compile with what the client returns', () => {
+  compile(
+    'rows',
+    `import { createClient } from '@sealpost/client';
+     import { columnsOf, createCsv, exportRowOf } from '@sealpost/client/export';
+     const client = createClient({ baseUrl: 'https://api.example.org' });
+     const { feedId } = await client.findStream('ETH/USD');
+     const { report } = await client.latest(feedId);
+     const columns = columnsOf([3], { isDecoded: true, isRaw: false, hasFullReport: false });
+     const csv = createCsv(columns);
+     const { row } = exportRowOf(columns, { feedId, name: 'ETH/USD' }, report, true);
+     export const text: string = row === undefined ? '' : csv.add([row]) + csv.end();`,
+    [],
+    ['ES2023', 'DOM', 'DOM.AsyncIterable'],
+  );
+});
+
 test('package: a program names the type of every argument and result of the client by the client alone', () => {
   compile(
     'named',

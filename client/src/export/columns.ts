@@ -28,7 +28,7 @@ export type ExportRow = readonly Value[];
 
 /** A report that an export has read; `fields` are empty unless its columns need them. */
 type ReadReport = {
-  readonly stream: ExportStream;
+  readonly stream: Readonly<Record<keyof ExportStream, string>>;
   readonly report: ReportJson;
   readonly fields: Readonly<Record<string, unknown>>;
   /** Milliseconds of one unit of the stream's own times. */
@@ -158,7 +158,7 @@ const unionColumn = (name: string, isRaw: boolean): ExportColumn => {
 /** The row of a report, or why there is none. */
 export const exportRowOf = (
   columns: readonly ExportColumn[],
-  stream: ExportStream,
+  stream: ReadReport['stream'],
   report: ReportJson,
   isDecoded: boolean,
 ): { readonly row: ExportRow; readonly problem?: never } | { readonly row?: never; readonly problem: string } => {

@@ -3,9 +3,9 @@ import { formatDecimal } from '../decode.ts';
 import type { ExportColumn, ExportRow, Value } from './columns.ts';
 
 /** Turns rows into bytes; what it holds back comes with later rows, or at the end. */
-export type Encoder = {
-  readonly add: (rows: readonly ExportRow[]) => Uint8Array | string;
-  readonly end: () => Uint8Array | string;
+export type Encoder<T extends Uint8Array | string = Uint8Array | string> = {
+  readonly add: (rows: readonly ExportRow[]) => T;
+  readonly end: () => T;
 };
 
 /** A time in microseconds as ISO 8601, with three digits after the second, or six. */
@@ -36,7 +36,7 @@ const cellOf = (column: ExportColumn, value: Value | undefined): string => {
 };
 
 /** A header, then one line per report; empty cells are values that a report does not have. */
-export const createCsv = (columns: readonly ExportColumn[]): Encoder => {
+export const createCsv = (columns: readonly ExportColumn[]): Encoder<string> => {
   let header = `${columns.map(({ name }) => name).join(',')}\n`;
   const takeHeader = (): string => {
     const taken = header;

@@ -72,7 +72,7 @@ const toStored = (kind: ColumnKind, value: Value | undefined): Value =>
 export const createParquetEncoder = <B extends ByteBuffer>(
   library: ParquetLibrary<B>,
   columns: readonly ExportColumn[],
-): Encoder => {
+): Encoder<Uint8Array> => {
   const buffer = new library.ByteWriter();
   const file = new library.ParquetWriter({ writer: buffer, schema: schemaOf(columns) });
   let rows: ExportRow[] = [];
