@@ -214,6 +214,19 @@ test('package: rows of reports compile with what the client returns', () => {
   );
 });
 
+test('package: the types compile in CommonJS where TypeScript lets it require() no ES module', () => {
+  const place = join(stranger, 'in-commonjs');
+  mkdirSync(place);
+  const names = [...published.values()];
+  const lines = names.map(
+    (name, i) => `import * as module${i} from '${name}';\nexport type Module${i} = typeof module${i};`,
+  );
+  writeFileSync(join(place, 'stranger.cts'), lines.join('\n'));
+  const options = ['--strict', '--noEmit', '--module', 'node16', '--target', 'es2022', '--skipLibCheck', 'false'];
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+  run(join(root, 'node_modules/.bin/tsc'), ['--ignoreConfig', ...options, ...types, 'stranger.cts'], place);
+});
+
 test('package: a program names the type of every argument and result of the client by the client alone', () => {
   compile(
     'named',

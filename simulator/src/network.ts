@@ -3,6 +3,7 @@ import {
   type Address,
   addressOf,
   encodeFullReport,
+  type Hex as HexDigits, // the declarations must not name ox, which CommonJS cannot import
   type NetworkType,
   oraclesMax,
   parseSignerSet,
@@ -38,7 +39,7 @@ export type Network = {
   /** Its WASM engine, for verification. */
   readonly engine: SignatureEngine;
   /** Signs a body by f + 1 oracles, chosen per report; returns the full report. */
-  readonly sign: (body: Hex.Hex, epochAndRound: number) => Hex.Hex;
+  readonly sign: (body: HexDigits, epochAndRound: number) => HexDigits;
 };
 
 type Engine = SignatureEngine & Pick<WasmSecp256k1.engine.ReturnType, 'sign' | 'getPublicKey'>;
