@@ -255,6 +255,7 @@ export const feedsChecks: readonly Check[] = [
     sentence: 'SDKs read the streams that /api/v1/feeds lists.',
     run: async (probe) => {
       const ids = feedIdsOf((await requireFeeds(probe)).json).filter(isFeedId);
+      if (ids.length === 0) throw new SkipError('/api/v1/feeds lists no stream.');
       for (const id of ids.slice(0, 3)) {
         const answer = await probe.ask(targets.latest(id));
         demand(answer.status !== 401, 'a readable stream', () => `401 for ${id}`, answer);

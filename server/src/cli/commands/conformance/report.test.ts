@@ -353,6 +353,14 @@ test('conformance: malformed feed IDs fail the check of the list, and are not se
   expect(targets.filter((target) => target.includes('admin'))).toEqual([]);
 });
 
+test.each(['{"feeds":[]}', '<html>'])('conformance: no stream of the list %s counts as readable', async (body) => {
+  const { row } = await against(
+    (_, response) => void response.end(body),
+    (url) => check(url, '--only', 'feeds'),
+  );
+  expect(row('feeds.readable')).toMatchObject({ result: 'skipped', reason: '/api/v1/feeds lists no stream.' });
+});
+
 test('conformance: a request that Node refuses to send gets no answer', async () => {
   const request = { method: 'GET', target: '/a b', signed: false, headers: {} } as const;
   const bounds = { deadlineMs: 1_000, bytesMax: 1, signal: new AbortController().signal };
