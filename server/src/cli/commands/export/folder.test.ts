@@ -99,6 +99,24 @@ test('an export with other arguments is rejected, each by name; a folder with ot
   expect(readdirSync(foreign)).toEqual(['thesis.txt']);
 });
 
+test('an export that ended before its first file makes way for one with other arguments', async () => {
+  const [out, mine] = [newFolder(), newFolder()];
+  for (const one of [out, mine]) {
+    await run([...args(one), '--from', '1'], { interruption: abortAfter(1) });
+    expect(readdirSync(one)).toEqual(['_sealpost-export.log']);
+  }
+  writeFileSync(join(out, '.V7-USD_2025-11-14.ndjson.1-1.partial'), 'of one that was killed');
+  const { code, stderr } = await run(args(out));
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^[\d,]+ reports of 1 stream in 3 files, /)]);
+  expect(contents(out) === whole).toBe(true);
+  expect((await run([...args(out), '--from', '1'])).stderr).toContain('--from was not set, now it is 1');
+  writeFileSync(join(mine, 'thesis.txt'), 'mine');
+  expect(await run(args(mine))).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--from was 1, now it is not'),
+  });
+});
+
 test('a file that is missing or was cut is written again, and a cut log counts up to its last whole line', async () => {
   const out = newFolder();
   await run(args(out));

@@ -9,6 +9,7 @@ import { lockFolder, lockName } from './lock.ts';
 import {
   dayStartOf,
   type ExportLog,
+  emptyLog,
   endOf,
   type LoggedArguments,
   type LoggedFile,
@@ -79,8 +80,7 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
   });
   const release = await lockFolder(path);
   try {
-    const log = await readLog(join(path, logName));
-    await requireOwn(path, log, request.arguments);
+    const log = await requireOwn(path, await readLog(join(path, logName)), request.arguments);
     const found = await request.find(log.streams);
     const writer = await openExportLog(join(path, logName), log);
     try {
@@ -106,20 +106,25 @@ const removeEmpty = async (path: string, top: string): Promise<void> => {
   if (path !== top) await removeEmpty(dirname(path), top);
 };
 
-/** Rejects a folder with anything but an earlier run of this export, and removes what a killed one left. */
-const requireOwn = async (path: string, log: ExportLog, given: LoggedArguments): Promise<void> => {
+/** Rejects a folder with anything but an earlier run of this export, and removes what a killed one left. Another export without a file is forgotten. */
+const requireOwn = async (path: string, log: ExportLog, given: LoggedArguments): Promise<ExportLog> => {
   // Files of the lock are also those of a process that was killed while it took it, or is about to find it taken.
   const names = (await readdir(path)).filter((name) => name !== 'lost+found' && !name.startsWith(lockName));
   if (log.arguments === undefined && names.some((name) => name !== logName))
     throw new CommandError(exitCodes.refused, `${path} is not empty and has no export. Choose another folder.`);
-  for (const [name, value] of Object.entries(given)) {
-    const before = log.arguments?.[name];
-    if (log.arguments === undefined || JSON.stringify(before) === JSON.stringify(value)) continue;
+  const isBare = log.files.size === 0 && names.every((name) => name === logName || name.endsWith(partialSuffix));
+  const change = Object.entries(given).find(([name, value]) => isChanged(log.arguments?.[name], value));
+  if (log.arguments !== undefined && change !== undefined && !isBare) {
+    const [name, value] = change;
+    const before = log.arguments[name];
     const text = `${path} has another export: ${name} was ${show(before)}, now it is ${show(value)}. Run the same command to continue it, or choose another folder.`;
     throw new CommandError(exitCodes.refused, text);
   }
   for (const name of names) if (name.endsWith(partialSuffix)) await rm(join(path, name), { force: true });
+  return change === undefined ? log : emptyLog();
 };
+
+const isChanged = (before: unknown, now: unknown): boolean => JSON.stringify(before) !== JSON.stringify(now);
 
 const show = (value: unknown): string => {
   if (value === null || value === undefined || value === false) return 'not set';

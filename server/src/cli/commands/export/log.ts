@@ -67,7 +67,7 @@ export const readLog = async (path: string): Promise<ExportLog> => {
     .map((line, i) => parseLine(path, line, i + 1));
   const log = fold(lines);
   // The arguments end the first entry: without them its streams may have been cut off.
-  return log.arguments === undefined ? { ...fold([]), bytes: 0 } : { ...log, bytes: Buffer.byteLength(whole) };
+  return log.arguments === undefined ? emptyLog() : { ...log, bytes: Buffer.byteLength(whole) };
 };
 
 const parseLine = (path: string, line: string, number: number): Line => {
@@ -103,6 +103,9 @@ const fold = (lines: readonly Line[]): Omit<ExportLog, 'bytes'> => {
   }
   return { arguments: args, span, runs, isComplete, streams: [...streams.values()], files };
 };
+
+/** The log of a folder without an export. */
+export const emptyLog = (): ExportLog => ({ ...fold([]), bytes: 0 });
 
 /** Appends lines; each call resolves when its line is on the disk. */
 export type LogWriter = {
