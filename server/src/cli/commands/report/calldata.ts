@@ -30,7 +30,7 @@ export const calldataCommand: PlainCommand = {
     ...accessOptions,
   ],
   examples: [
-    ['Pay in the native token on Arbitrum', 'sealpost report calldata BTC/USD --fee-token native --chain 42161'],
+    ['Pay in the native token on Arbitrum', 'sealpost report calldata LINK/USD --fee-token native --chain 42161'],
     ['Reports of a file, in one call', 'sealpost report calldata --report hour.ndjson --json'],
   ],
   run: async ({ session, options, print }, feeds: readonly string[]) => {
