@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Replacements, removeBroken, requireBuild, startBroken } from './support/broken-program.ts';
+import { freePort } from './support/free-port.ts';
 import { type Program, runCommand, startCommand } from './support/real-program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-start-'));
@@ -163,8 +164,8 @@ test.concurrent.each(failures)(
 
 test.concurrent('start, demo: a taken port, public or private, ends it with that failure', async () => {
   const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  const { port } = taken.address() as { port: number }; // it listens on one
+  const port = await freePort(); // of those that the system gives, the one below is often another test's
+  await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
   const run = async (flag: number) => {
     const { code, stderr } = await runCommand(['demo', '--port', String(flag), '--dir', newStore()], folder);
     expect([code, stderr]).toEqual([3, expect.stringMatching(new RegExp(`^error: .*${port}`, 'm'))]);
