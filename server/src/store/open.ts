@@ -19,7 +19,7 @@ export type OpenOptions = {
   readonly isCommand?: boolean;
   /** Says what the opening waits for. */
   readonly starting?: StartWatch;
-  /** How long an LMDB store waits before it reports that writing stopped, and between retries. */
+  /** How long a store waits before it reports that writing stopped, and between retries. */
   readonly writing?: WritingTimes;
   /** Where the store `memory:` is. */
   readonly memory?: StoreMemory | undefined;
@@ -52,7 +52,7 @@ export const openStore = async (
   }
   if (isDatabase) {
     const { openPostgresStore } = await import('./postgres/engine.ts');
-    const store = await openPostgresStore(url, mode, { tell, share, replicas, isCommand });
+    const store = await openPostgresStore(url, mode, { tell, share, replicas, isCommand, writing });
     return withBackup(store);
   }
   if (scheme === 'memory') {

@@ -1,11 +1,11 @@
-// Tracks whether an environment of a store can be written: reports once when writing stops, retries every second, and reports once when it works again.
+// Tracks whether a part of a store can be written: reports once when writing stops, retries every second, and reports once when it works again.
 import type { StoreError, WritingPart, WritingStop } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 
 export type WritingTimes = {
   /** Between two tries while writing has stopped. */
-  readonly probeEveryMs?: number;
-  /** A write that takes longer than this counts as stopped, though it continues. */
+  readonly probeEveryMs?: number | undefined;
+  /** A write that takes longer than this counts as stopped, though it continues; so do those to a database that fail for as long. */
   readonly stallMs?: number;
 };
 
@@ -23,12 +23,15 @@ export type WriteStateOptions = {
   /** Tries a small write and calls `failed` or `worked`. */
   readonly probe: () => Promise<unknown>;
   readonly nowMs?: () => number;
-  readonly probeEveryMs?: number;
+  readonly probeEveryMs?: number | undefined;
+  /** Failures count as a stop once nothing has worked for this long; until then it is only tried again. */
+  readonly graceMs?: number;
 };
 
 export const createWriteState = (options: WriteStateOptions): WriteState => {
-  const { part, tell, probe, nowMs = Date.now, probeEveryMs = 1_000 } = options;
+  const { part, tell, probe, nowMs = Date.now, probeEveryMs = 1_000, graceMs = 0 } = options;
   let stop: WritingStop | undefined;
+  let failing: { readonly sinceMs: number; readonly since: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isProbing = false;
   const tryWriting = async (): Promise<void> => {
@@ -45,16 +48,20 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
     failed: ({ code, message }) => {
       // A lost place does not come back, even if something else fails later.
       if (stop?.code === 'store_taken_over') return;
+      failing ??= { sinceMs: nowMs(), since: performance.now() };
       const isNews = stop === undefined || code === 'store_taken_over';
-      stop = { part, code, reason: message, sinceMs: stop?.sinceMs ?? nowMs() };
-      if (isNews) tell({ kind: 'writingStopped', ...stop });
+      if (performance.now() - failing.since >= graceMs) {
+        stop = { part, code, reason: message, sinceMs: failing.sinceMs };
+        if (isNews) tell({ kind: 'writingStopped', ...stop });
+      }
       if (code === 'store_taken_over') endProbes();
       else timer ??= setInterval(() => void tryWriting(), probeEveryMs).unref();
     },
     worked: () => {
-      if (stop === undefined || stop.code === 'store_taken_over') return;
-      tell({ kind: 'writingResumed', part, seconds: Math.max(0, nowMs() - stop.sinceMs) / 1_000 }); // the clock may have been set back
-      stop = undefined;
+      if (stop?.code === 'store_taken_over') return;
+      if (stop !== undefined)
+        tell({ kind: 'writingResumed', part, seconds: Math.max(0, nowMs() - stop.sinceMs) / 1_000 }); // the clock may have been set back
+      [stop, failing] = [undefined, undefined];
       endProbes();
     },
     current: () => stop,

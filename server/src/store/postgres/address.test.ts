@@ -51,6 +51,10 @@ test('postgres address: an invalid parameter is rejected by name, without the pa
     'postgres://me:***@h/db: the parameter connections is "0", expected a whole number from 1 to 1000.',
   );
   expect(refusal('read_ms=fast')).toContain('the parameter read_ms is "fast"');
+  expect(refusal('sslmode=verify_full')).toBe(
+    'postgres://me:***@h/db: the parameter sslmode is "verify_full", expected disable, allow, prefer, require, verify-ca, verify-full.',
+  );
+  expect(refusal('sslmode=require')).toBeUndefined();
   expect(refusal('schema=a;drop')).toContain('the parameter schema must be up to 40 lowercase letters');
 });
 

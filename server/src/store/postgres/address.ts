@@ -24,6 +24,8 @@ export const commandTimes = { readMs: 60_000, writeMs: 60_000 };
 
 const schemaDefault = 'sealpost';
 
+const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
+
 /** Can the driver read this? What it throws otherwise holds the password. */
 const isReadable = (place: string): boolean => {
   const [authority = ''] = place.slice(place.indexOf('://') + 3).split('/');
@@ -67,6 +69,10 @@ export const parseAddress = (url: string, times = nodeTimes): PostgresAddress =>
   const connections = takeNumber('connections', undefined, 1, 1_000);
   const readMs = takeNumber('read_ms', times.readMs, 50, 600_000);
   const writeMs = takeNumber('write_ms', times.writeMs, 50, 600_000);
+  // The driver takes any other word for one that demands TLS, and the error of a server without it says nothing of that.
+  const sslMode = parameters.get('sslmode');
+  if (sslMode !== null && !sslModes.includes(sslMode))
+    throw refuse(`the parameter sslmode is ${JSON.stringify(sslMode)}, expected ${sslModes.join(', ')}.`);
   // Asked for a writable server, the driver takes a hot standby as well.
   if (parameters.get('target_session_attrs') === 'read-write') parameters.set('target_session_attrs', 'primary');
   const rest = parameters.toString();

@@ -99,6 +99,7 @@ const passing = /^(?:08|53|55|57|40)|^25006$/;
 const diskFull = '53100';
 const missingPrivilege = '42501';
 const privilegeAdvice = 'The user must own its schema, or be allowed to create one in the database.';
+export const uniqueViolation = '23505';
 const addressAdvice = 'Check user, password, database and parameters in the address.';
 
 /** The code of an error of the database, for those who know what to do about one. */

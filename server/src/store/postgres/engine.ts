@@ -3,6 +3,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { createDamageLog, type DamageLog, failingOnDamage } from '../damage.ts';
 import { type ReportStore, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
+import type { WritingTimes } from '../write-state.ts';
 import { commandTimes, type PostgresAddress, parseAddress } from './address.ts';
 import { createPostgresAdmin, createQuarantine } from './admin.ts';
 import { type AppendOptions, appendBatch, confirmRead } from './append.ts';
@@ -16,6 +17,7 @@ import {
   openWriteConnection,
   type Pool,
   sqlState,
+  uniqueViolation,
   type WriteConnection,
 } from './connection.ts';
 import { createKeyReads } from './key-reads.ts';
@@ -23,6 +25,7 @@ import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
 import { createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
+import { createReportWrites, type ReportWrites } from './report-writes.ts';
 import { readStats, trimPartition } from './retention.ts';
 import { saltMax } from './rows.ts';
 import { lineageOfDatabase, lookAtLayout, migratePostgres, type Tables, tablesOf } from './schema.ts';
@@ -40,6 +43,7 @@ export type PostgresOptions = {
   readonly replicas: readonly string[];
   /** A command waits longer for the database than a node. */
   readonly isCommand?: boolean;
+  readonly writing?: WritingTimes | undefined;
   /** Simulations bring their own. */
   readonly driver?: Driver;
 };
@@ -64,7 +68,7 @@ export const openPostgresStore = async (
   }
   const connections = openConnections(address, replicas, options);
   try {
-    return await compose(address, mode, layout?.partitionMs ?? 0, connections, options.tell);
+    return await compose(address, mode, layout?.partitionMs ?? 0, connections, options);
   } catch (error) {
     await connections.close();
     throw error;
@@ -145,7 +149,7 @@ const compose = async (
   mode: 'read' | 'write',
   partitionMs: number,
   connections: Connections,
-  tell: (event: StoreEvent) => void,
+  { tell, writing }: PostgresOptions,
 ): Promise<Omit<Store, 'backup'>> => {
   const { reads, slow, watch, news, writer } = connections;
   const tables = tablesOf(address.schema);
@@ -166,7 +170,8 @@ const compose = async (
       throw new StoreError('store_read_only', `The store in ${address.shown} is open for reading only.`);
     return writer;
   };
-  const parts = { address, tables, partitions, feed, origin, connections, writable, tell, damage };
+  const reportWrites = createReportWrites(writer, { tell, tables, partitions, ...writing });
+  const parts = { address, tables, partitions, feed, origin, connections, writable, reportWrites, tell, damage };
   return {
     reports: createReports(parts),
     quarantine: createQuarantine(slow.run, writer, tables, damage), // ten thousand lines may be asked for
@@ -175,11 +180,12 @@ const compose = async (
     nodes: createNodeExchange(news.run, tables),
     keyHolders: createTableKeyHolders(news.run, tables),
     damage: damage.list,
-    stops: () => [],
+    stops: () => [reportWrites.current() ?? []].flat(),
     findDamage: () => checkDatabase(slow.run, tables),
     close: async () => {
       if (closed) return;
       closed = true;
+      reportWrites.close();
       await stopListening();
       await feed.close();
       await connections.close();
@@ -195,6 +201,7 @@ type Parts = {
   readonly origin: string;
   readonly connections: Connections;
   readonly writable: () => WriteConnection;
+  readonly reportWrites: ReportWrites;
   readonly tell: (event: StoreEvent) => void;
   readonly damage: DamageLog;
 };
@@ -211,19 +218,17 @@ const createHistory = ({ tables, partitions, feed, connections, tell, damage }: 
   return createReplicaReads({ primary, replicas: others, tables, feed, tell });
 };
 
-const uniqueViolation = '23505';
-
 const createReports = (parts: Parts): ReportStore => {
-  const { tables, partitions, feed, origin, connections, writable, tell } = parts;
+  const { tables, partitions, feed, origin, connections, writable, reportWrites, tell } = parts;
   const { reads, slow } = connections;
   return {
     ...createHistory(parts),
     append: async (batch) => {
-      const { write } = writable();
+      writable();
       if (batch.length === 0) return [];
       const began = performance.now();
       const appendWith = (options: AppendOptions) =>
-        write((run) => appendBatch(run, tables, partitions.partitionOf, batch, options));
+        reportWrites.write(batch, (run) => appendBatch(run, tables, partitions.partitionOf, batch, options));
       const mine = { origin, salt: randomInt(saltMax) };
       const { outcomes, stored, present, place } = await appendWith(mine).catch((error: unknown) => {
         if (sqlState(error) === uniqueViolation) return appendWith({ ...mine, comparesAll: true });

@@ -80,15 +80,21 @@ export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Par
   });
 };
 
+/** Which of these tables there are. */
+export const readPresent = async (run: Run, names: readonly string[]): Promise<readonly string[]> => {
+  const rows = await run<{ name: string }>(
+    'SELECT name FROM unnest($1::text[]) AS n(name) WHERE to_regclass(name) IS NOT NULL',
+    [textList(names)],
+  );
+  return rows.map(({ name }) => name);
+};
+
 /** Makes the tables of partitions that are not listed. Attached, not made as a partition: that would lock out all readers. */
 export const createPartitionTables = async (run: Run, t: Tables, partitions: readonly Partition[]): Promise<void> => {
   if (partitions.length === 0) return;
   // Where the list of partitions is damaged, the tables are there.
-  const rows = await run<{ name: string }>(
-    'SELECT name FROM unnest($1::text[]) AS n(name) WHERE to_regclass(name) IS NOT NULL',
-    [textList(partitions.flatMap(({ reports, candles }) => [reports, candles]))],
-  );
-  const there = new Set(rows.map(({ name }) => name));
+  const leaves = partitions.flatMap(({ reports, candles }) => [reports, candles]);
+  const there = new Set(await readPresent(run, leaves));
   for (const { startMs, endMs, reports, candles } of partitions) {
     for (const [parent, leaf] of [
       [t.reports, reports],
