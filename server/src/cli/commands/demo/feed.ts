@@ -1,4 +1,5 @@
 // Feeds a demo's node from the simulator's thread, and says when the last minutes are stored and when any part of it fails.
+import { submitPatiently } from '../../../ingest/patient-submit.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { Node } from '../../../node.ts';
 import { startThread } from '../../../runtime/threads.ts';
@@ -43,8 +44,10 @@ const threadOptions = async (
 
 /** Feeds a node from the simulator's thread. */
 export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed> => {
+  const { ingest } = node.write;
   const thread = startThread('./thread', import.meta.url, await threadOptions(node, run));
   const bar = createProgress(run.session.stderr);
+  const stopping = new AbortController();
   let isReady = (): void => {};
   let fail = (_: unknown): void => {};
   const ready = new Promise<void>((resolve) => {
@@ -56,8 +59,11 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
   failed.catch(() => {}); // a failure while stopping is ignored
   let past = 0;
   let underWay: Promise<unknown> = Promise.resolve();
+  // Until it is ready, a failure of the store is one of the start.
+  const submit = (part: DemoBatch['part'], lines: readonly string[]): Promise<readonly LineResult[]> =>
+    part === 'recent' ? ingest.submit(lines, 1) : submitPatiently(ingest, lines, stopping.signal);
   const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {
-    if (lines.length > 0) requireAccepted(await node.write.ingest.submit(lines, 1));
+    if (lines.length > 0) requireAccepted(await submit(part, lines));
     if (part === 'past') past += lines.length;
     if (part === 'past' && !run.json && !last) bar.update({ fraction: undefined, count: past, label: 'past reports' });
     if (part === 'past' && last) bar.end();
@@ -70,6 +76,7 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
   thread.on('error', (cause) => fail(networkError(cause.message, cause)));
   thread.on('exit', (code) => fail(networkError(`its thread ended with exit code ${code}.`)));
   const stop = async (): Promise<void> => {
+    stopping.abort();
     await thread.terminate();
     await underWay;
   };

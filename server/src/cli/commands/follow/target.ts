@@ -3,6 +3,7 @@ import type { ResolvedSettings, Settings } from '../../../config/config.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { openStore } from '../../../store/open.ts';
+import { isPassingFailure } from '../../../store/passing-failures.ts';
 import { type AdminStore, type Store, StoreError } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
@@ -78,15 +79,7 @@ export const createLocalTarget = (
   };
 };
 
-/** Failures of a store that pass: the disk has space again, the database answers again. */
-const transientCodes: readonly string[] = [
-  'store_disk_full',
-  'store_write_failed',
-  'store_unavailable',
-  'store_outcome_unknown',
-];
-
 const retryLater = (error: unknown): never => {
-  if (error instanceof StoreError && transientCodes.includes(error.code)) throw new TransientError(error.message, '');
+  if (isPassingFailure(error)) throw new TransientError(error.message, '');
   throw error;
 };

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { createSignInCodes } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
+import { submitPatiently } from '../../../ingest/patient-submit.ts';
 import { type Node, openNode } from '../../../node.ts';
 import { watchStart } from '../../../runtime/start-watch.ts';
 import { createAdministration, createOracles } from '../../../sandbox/administration.ts';
@@ -117,7 +118,7 @@ const startSandbox = async (
     clock,
     source: await source,
     faults,
-    submit: (lines) => ingest.submit(lines, 1),
+    submit: (lines) => submitPatiently(ingest, lines, signal),
     administer: async (act) => {
       await administer(act);
       await chain?.update();
