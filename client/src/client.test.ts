@@ -220,6 +220,19 @@ test('page: one that starts too early, is not sorted, or is empty with a link is
   for (let i = 0; i < 3; i += 1) expect(await codeOf(client.page(feedId, 5))).toBe('invalid_page');
 });
 
+test('signers: a body that has no signer sets is unexpected_answer, one without any is not', async () => {
+  const bodies = [[], { feeds: [] }, { error: 'not here' }, { '0x00': null }, { '0x00': { f: 1, addresses: 'none' } }];
+  for (const body of bodies) {
+    const client = createClient({ baseUrl: 'http://a.test', fetch: scriptedFetch([{ status: 200, body }]).fetch });
+    expect(await codeOf(client.signers())).toBe('unexpected_answer');
+  }
+  const sets = { '0x00': { f: 1, addresses: ['0x01'] } };
+  for (const body of [{}, sets]) {
+    const client = createClient({ baseUrl: 'http://a.test', fetch: scriptedFetch([{ status: 200, body }]).fetch });
+    expect((await client.signers()).signers).toEqual(body);
+  }
+});
+
 test('discovery and feeds: entries without a feed ID or a name are unexpected_answer', async () => {
   const { client } = scripted([
     { status: 200, body: { feeds: [{ feedId }] } },

@@ -331,6 +331,7 @@ export const signers = async (requester: Get, options?: CallOptions): Promise<Si
     'Pass a signer set to verify, from a file that you keep.',
     () => requester.get<SignerSetsJson>(paths.signers, options),
   );
+  if (Array.isArray(body) || Object.values(body).some((set) => !Array.isArray(set?.addresses))) throw strange(details);
   return { signers: body, details };
 };
 

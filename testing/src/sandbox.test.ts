@@ -252,6 +252,7 @@ test('sandbox: closing ends live streams of its clients, waits for nothing, and 
   await Promise.all([sandbox.close(), sandbox[Symbol.asyncDispose]()]);
   expect((await read).length).toBeLessThanOrEqual(1);
   await expect(sandbox.push('ETH/USD', 1)).rejects.toThrow('The sandbox is closed. Start another one.');
+  expect(() => sandbox.fault('status=503')).toThrow('The sandbox is closed. Start another one.');
   await expect(fetch(sandbox.url)).rejects.toThrow();
 });
 

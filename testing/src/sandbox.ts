@@ -186,7 +186,10 @@ const composeSandbox = (
     push: (stream, price, options = {}) =>
       inTurn(() => pushReport(node, pushParts, names.findPushed('stream', stream), price, options)),
     advance: (duration) => inTurn(() => advanceTime(node, source, duration)),
-    fault: (fault) => setFault(node, fault),
+    fault: (fault) => {
+      if (closing.signal.aborted) throw closedError();
+      return setFault(node, fault);
+    },
     clearFaults: faults.clear,
     get problems() {
       return node.problems();

@@ -106,6 +106,9 @@ test('config: a bad value is rejected with the setting, the source and what is e
   expect(() => resolve({ file: file({ store: true }) })).toThrow(
     'The setting store is neither a string nor a number in sealpost.json.',
   );
+  expect(() => resolve({ file: file({ store: 5 }) })).toThrow(
+    'The setting store is a number in sealpost.json, expected a string: the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE.',
+  );
 });
 
 test('config: a file with an unknown key, or that is not an object, is rejected', () => {

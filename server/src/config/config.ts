@@ -387,6 +387,9 @@ const parseFile = (file: string, content: unknown): Readonly<Partial<Record<Sett
       throw new SettingError(`${file} sets ${name}, which is not a setting. Settings are: ${settingNames.join(', ')}.`);
     if (typeof value !== 'string' && typeof value !== 'number')
       throw new SettingError(`The setting ${name} is neither a string nor a number in ${file}.`);
+    const { parse, expected } = rowOf(name as SettingName); // just looked for
+    if (typeof value === 'number' && parse === parseText)
+      throw new SettingError(`The setting ${name} is a number in ${file}, expected a string: ${expected}.`);
     return [name, String(value)];
   });
   return Object.fromEntries(entries);
