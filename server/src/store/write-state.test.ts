@@ -71,3 +71,24 @@ test('writing: a place that another writer took is not regained', () => {
     'store_taken_over',
   ]);
 });
+
+test('writing: once closed it neither reports nor retries, whatever a write in progress says', async () => {
+  let probes = 0;
+  const {
+    failed: fail,
+    worked,
+    current,
+    events,
+    close,
+  } = open(async () => {
+    probes += 1;
+  });
+  fail(full);
+  close();
+  fail(failed);
+  worked();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(probes).toBe(0);
+  expect(events.map(({ kind }) => kind)).toEqual(['writingStopped']);
+  expect(current()?.code).toBe('store_disk_full');
+});

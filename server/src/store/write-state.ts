@@ -34,6 +34,7 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
   let failing: { readonly sinceMs: number; readonly since: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isProbing = false;
+  let isClosed = false; // a write may still be in progress
   const tryWriting = async (): Promise<void> => {
     if (isProbing) return;
     isProbing = true;
@@ -47,7 +48,7 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
   return {
     failed: ({ code, message }) => {
       // A lost place does not come back, even if something else fails later.
-      if (stop?.code === 'store_taken_over') return;
+      if (isClosed || stop?.code === 'store_taken_over') return;
       failing ??= { sinceMs: nowMs(), since: performance.now() };
       const isNews = stop === undefined || code === 'store_taken_over';
       if (performance.now() - failing.since >= graceMs) {
@@ -58,13 +59,16 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
       else timer ??= setInterval(() => void tryWriting(), probeEveryMs).unref();
     },
     worked: () => {
-      if (stop?.code === 'store_taken_over') return;
+      if (isClosed || stop?.code === 'store_taken_over') return;
       if (stop !== undefined)
         tell({ kind: 'writingResumed', part, seconds: Math.max(0, nowMs() - stop.sinceMs) / 1_000 }); // the clock may have been set back
       [stop, failing] = [undefined, undefined];
       endProbes();
     },
     current: () => stop,
-    close: endProbes,
+    close: () => {
+      isClosed = true;
+      endProbes();
+    },
   };
 };

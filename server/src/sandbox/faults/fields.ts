@@ -39,14 +39,18 @@ export const showValue = (value: unknown): string => showText(jsonTextOf(value))
 export const required = <T>(field: FaultField<T, false>): FaultField<T, true> => ({ ...field, required: true });
 
 const asIs = (text: string): unknown => text;
-const asNumber = (text: string): unknown => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text);
+const asNumber = (text: string): unknown => (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : text);
+/** Neither JSON nor text has a -0. */
+const withoutMinusZero = (value: number): number => value + 0;
 
 export const integer = (about: string, min: number, max: number): FaultField<number, false> => ({
   about,
   required: false,
   expected: `a whole number from ${min} to ${max}`,
   parse: (value) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max ? value : undefined,
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? withoutMinusZero(value)
+      : undefined,
   read: asNumber,
   schema: { type: 'integer', minimum: min, maximum: max },
 });
@@ -55,7 +59,7 @@ export const number = (about: string, min: number, max: number): FaultField<numb
   about,
   required: false,
   expected: `a number from ${min} to ${max}`,
-  parse: (value) => (typeof value === 'number' && value >= min && value <= max ? value : undefined),
+  parse: (value) => (typeof value === 'number' && value >= min && value <= max ? withoutMinusZero(value) : undefined),
   read: asNumber,
   schema: { type: 'number', minimum: min, maximum: max },
 });
@@ -95,7 +99,7 @@ export const text = (about: string, pattern: RegExp, expected: string): FaultFie
 /** Names in one list. */
 const namesMax = 100;
 
-/** One name or several; `parse` returns undefined for a name that does not exist, and may return another spelling. */
+/** One name or several; `parse` returns undefined for a name that does not exist, and may return another spelling. A list of one is that name. */
 export const names = (
   about: string,
   parseName: (name: string) => string | undefined,
@@ -109,7 +113,8 @@ export const names = (
     if (typeof value === 'string') return parseName(value);
     if (!Array.isArray(value) || value.length === 0 || value.length > namesMax) return undefined;
     const parsed = value.map((name) => (typeof name === 'string' ? parseName(name) : undefined));
-    return parsed.every((name) => name !== undefined) ? parsed : undefined;
+    if (!parsed.every((name) => name !== undefined)) return undefined;
+    return parsed.length === 1 ? parsed[0] : parsed;
   },
   read: (given) => (given.includes('+') ? given.split('+') : given),
   schema: { anyOf: [item, { type: 'array', items: item, minItems: 1, maxItems: namesMax }] },

@@ -46,6 +46,26 @@ test.each([
 });
 
 test.each([
+  [{ kind: 'missing', stream: ['ETH/USD'] }, 'missing,stream=ETH/USD'],
+  [{ kind: 'reset', account: [account], route: ['latest'] }, `reset,route=reportLatest,account=${account}`],
+  [{ kind: 'reset', probability: 1e-7 }, 'reset,probability=1e-7'],
+  [{ kind: 'status', status: 503, retryAfter: -0, skip: -0 }, 'status=503,retry-after=0,skip=0'],
+])('faults: %o is the same fault as a line and as JSON', (json, line) => {
+  const fault = parseFault(json);
+  expect(formatFault(fault)).toBe(line);
+  expect(parseFault(line)).toStrictEqual(fault);
+  expect(parseFault(JSON.parse(JSON.stringify(fault)))).toStrictEqual(fault);
+});
+
+test('faults: the line of the longest lists can be read again', () => {
+  const [stream, accounts, route] = ['x'.repeat(200), account, 'reportCoverageMany'].map((name) =>
+    Array(100).fill(name),
+  );
+  const fault = parseFault({ kind: 'reset', stream, account: accounts, route });
+  expect(parseFault(formatFault(fault))).toStrictEqual(fault);
+});
+
+test.each([
   ['nope', 'kind', /^kind is "nope", expected one of status, latency, reset, .*, stop, gap\.$/],
   [{}, 'kind', /^kind is missing, expected one of/],
   [[], 'kind', /^The fault is \[\], expected an object/],
@@ -79,7 +99,7 @@ test.each([
   ['stop,count=2', 'count', /^"count" is not a field of the fault stop/],
   ['close=1005', 'code', /^code is 1005, expected 1000 to 1003, 1006 to 1014 or 3000 to 4999\.$/],
   [`reset,id=${'x'.repeat(65)}`, 'id', /^id is "x+…?"?, expected up to 64 letters/],
-  ['x'.repeat(5_000), 'kind', /^The fault has more than 4096 characters\.$/],
+  ['x'.repeat(40_000), 'kind', /^The fault has more than 32768 characters\.$/],
 ])('faults: the error for %j names the field and what it may be', (value, field, message) => {
   const [named, text] = refusal(value);
   expect([named, text]).toEqual([field, expect.stringMatching(message)]);

@@ -13,8 +13,8 @@ export class FaultError extends Error {
   }
 }
 
-/** The longest text of a fault. */
-const textMax = 4_096;
+/** The longest text of a fault; the longest lists that a fault can have fit. */
+const textMax = 32_768;
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
