@@ -101,6 +101,17 @@ test('log: a damaged record is an error that names it; an unexpected end says wh
   ]);
 });
 
+test('log: a replica that is not used is a warning with the reason; its use again is a line with the duration', () => {
+  const log = open();
+  const replica = 'postgres://db-2/prices';
+  log.observe({ kind: 'replicaUnused', replica, reason: 'It is behind the primary.' });
+  log.observe({ kind: 'replicaUsed', replica, seconds: 12.5 });
+  expect(log.parsed()).toMatchObject([
+    { level: 'warn', event: 'replicaUnused', replica, reason: 'It is behind the primary.' },
+    { level: 'info', event: 'replicaUsed', replica, durationMs: 12_500 },
+  ]);
+});
+
 test('log: what a sandbox broke on purpose is no failure, however slow', () => {
   const log = open();
   log.observe(request({ status: 503, code: 'sandbox_fault', durationMs: 5_000 }));

@@ -144,6 +144,9 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'statementFailed': // the request that fails because of it says more
     case 'historyRead':
       return databaseLine(observation);
+    case 'replicaUnused':
+    case 'replicaUsed':
+      return replicaLine(observation);
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':
@@ -215,6 +218,14 @@ const databaseLine = ({
   level: 'debug',
   fields: { event, ...fields },
 });
+
+const replicaLine = (told: Extract<Observation, { kind: 'replicaUnused' | 'replicaUsed' }>): Line => {
+  const { kind: event, replica } = told;
+  if (told.kind === 'replicaUsed')
+    return { level: 'info', fields: { event, replica, durationMs: roundMs(told.seconds * 1_000) } };
+  const { reason } = told;
+  return { level: 'warn', fields: { event, replica, reason: cut(reason) }, complaint: 'replica_unused' };
+};
 
 const writingLine = (told: Writing): Line => {
   const { kind: event } = told;

@@ -88,7 +88,7 @@ const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress
 
 type Connections = {
   readonly reads: Pool;
-  readonly replicas: readonly Pool[];
+  readonly replicas: readonly (Pool & { readonly shown: string })[];
   /** For what may take long. */
   readonly slow: Pool;
   /** For following: never behind readers. */
@@ -125,7 +125,10 @@ const openConnections = (
 ): Connections => {
   const openReads = (server: DatabaseTarget, max: number): Pool => openPool(server, max, server.readMs, { tell });
   const reads = openReads(address, readConnections(address, share));
-  const replicas = others.map((server) => openReads(server, Math.max(1, connectionsOfProcess(server, share))));
+  const replicas = others.map((server) => ({
+    ...openReads(server, Math.max(1, connectionsOfProcess(server, share))),
+    shown: server.shown,
+  }));
   const slow = openPool(address, 1, longReadMs);
   const watch = openPool(address, 1, Math.max(address.readMs, 5_000));
   const news = openPool(address, 1, address.readMs, { isFleeting: true });
@@ -214,7 +217,7 @@ const createHistory = ({ tables, partitions, feed, connections, tell, damage }: 
   });
   const primary = on(reads, damage);
   if (replicas.length === 0) return primary.reads;
-  const others = replicas.map((pool) => on(pool, failingOnDamage(damage)));
+  const others = replicas.map((pool) => ({ ...on(pool, failingOnDamage(damage)), shown: pool.shown }));
   return createReplicaReads({ primary, replicas: others, tables, feed, tell });
 };
 

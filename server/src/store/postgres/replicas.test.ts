@@ -1,10 +1,10 @@
 // History from replicas: a real primary with a real standby, whose replay a test can hold.
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { startPostgres, startStandby } from '../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
 import { type Store, type StoredReport, StoreError } from '../store.ts';
-import type { HistoryReader } from '../store-event.ts';
+import type { HistoryReader, StoreEvent } from '../store-event.ts';
 import type { Run } from './connection.ts';
 import type { HistoryReads } from './reads.ts';
 import { createReplicaReads, createShown } from './replicas.ts';
@@ -98,7 +98,7 @@ test('replicas: history never goes back, also for streams without a latest repor
   let replicaAt = 9;
   const { at } = createReplicaReads({
     primary: serverAt(() => 12),
-    replicas: [serverAt(() => replicaAt)],
+    replicas: [{ ...serverAt(() => replicaAt), shown: 'replica' }],
     tables: tablesOf('any'),
     feed: { positionOf: () => 10, reached: () => ({ position: 10, mark: undefined }), recognizes: () => true },
     tell: (event) => by.push(event),
@@ -131,7 +131,7 @@ test('replicas: what the primary showed without telling where it was stays, whoe
   };
   const { at } = createReplicaReads({
     primary: { run: run(() => primaryAt), reads: { at: async () => [undefined] } as unknown as HistoryReads }, // as above
-    replicas: [{ run: run(() => 10), reads: { at: answering } as unknown as HistoryReads }],
+    replicas: [{ run: run(() => 10), reads: { at: answering } as unknown as HistoryReads, shown: 'replica' }],
     tables: tablesOf('any'),
     feed: { positionOf: () => latestAt, reached: () => ({ position: 10, mark: undefined }), recognizes: () => true },
     tell: (event) => by.push(event.kind === 'historyRead' && event.by),
@@ -154,6 +154,52 @@ test('replicas: what the primary showed without telling where it was stays, whoe
   await read(); // the primary again, which tells where it is this time
   await read();
   expect(by.slice(4)).toEqual(['behind', 'replica']);
+});
+
+test('replicas: one that serves no read for 10 s is reported once with the reason, and once when it serves again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    const told: StoreEvent[] = [];
+    const where = { at: 3, isAway: false, isElsewhere: false };
+    const reads = { at: async () => [undefined] } as unknown as HistoryReads; // nothing else is asked
+    const run = (async () => {
+      if (where.isAway) throw new StoreError('store_unavailable', 'No answer.');
+      return [{ value: where.at, mark: null, mark_at: null }];
+    }) as Run;
+    const primaryRun = (async () => [{ value: 10, mark: null, mark_at: null }]) as Run;
+    const { at } = createReplicaReads({
+      primary: { run: primaryRun, reads },
+      replicas: [{ run, reads, shown: 'postgres://db-2/prices' }],
+      tables: tablesOf('any'),
+      feed: {
+        positionOf: () => 10,
+        reached: () => ({ position: 10, mark: undefined }),
+        recognizes: () => !where.isElsewhere,
+      },
+      tell: (event) => void (event.kind !== 'historyRead' && told.push(event)),
+    });
+    const readFor = async (seconds: number): Promise<void> => {
+      for (let i = 0; i < seconds; i += 1) {
+        await at([secondStream(1)], t0);
+        vi.advanceTimersByTime(1_001); // one that does not answer rests for 1 s
+      }
+    };
+    const untilServing = async () => {
+      Object.assign(where, { at: 10, isAway: false, isElsewhere: false });
+      await readFor(2);
+      return told.splice(0).map((event) => ('reason' in event ? event.reason : event.kind));
+    };
+    await readFor(30);
+    expect(await untilServing()).toEqual([expect.stringMatching(/^It is behind the primary\./), 'replicaUsed']);
+    where.isAway = true;
+    await readFor(30);
+    expect(await untilServing()).toEqual(['No answer.', 'replicaUsed']);
+    Object.assign(where, { at: 3, isElsewhere: true });
+    await readFor(30);
+    expect(await untilServing()).toEqual([expect.stringMatching(/^It is not a replica of the store/), 'replicaUsed']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('replicas: latest is no older than the history that was shown', async () => {

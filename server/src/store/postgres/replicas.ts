@@ -7,6 +7,7 @@ import type { StoreEvent } from '../store-event.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Run } from './connection.ts';
 import type { HistoryReads } from './reads.ts';
+import { createReplicaUse } from './replica-use.ts';
 import { markColumn, markOf } from './rows.ts';
 import type { Tables } from './schema.ts';
 
@@ -15,10 +16,12 @@ const restMs = 1_000;
 
 /** A server with the readings on it. */
 export type ReadServer = { readonly reads: HistoryReads; readonly run: Run };
+/** With its address, without secrets. */
+export type ReplicaServer = ReadServer & { readonly shown: string };
 
 export type ReplicaParts = {
   readonly primary: ReadServer;
-  readonly replicas: readonly ReadServer[];
+  readonly replicas: readonly ReplicaServer[];
   readonly tables: Tables;
   readonly feed: Pick<ChangeFeed, 'positionOf' | 'reached' | 'recognizes'>;
   readonly tell: (event: StoreEvent) => void;
@@ -28,7 +31,7 @@ type Read<T> = (reads: HistoryReads) => Promise<T>;
 
 /** Readings of history that go to replicas where they may. */
 export const createReplicaReads = ({ primary, replicas: servers, tables, feed, tell }: ReplicaParts): HistoryReads => {
-  const replicas = servers.map((server) => createReplica(server, tables, feed));
+  const replicas = servers.map((server) => createReplica(server, tables, feed, tell));
   const shown = createShown(feed);
   const route = async <T>(feedIds: readonly FeedId[], read: Read<T>): Promise<T> => {
     const { upTo, note } = shown.begin(feedIds);
@@ -100,37 +103,53 @@ const chooseReplica = (replicas: readonly Replica[], feedIds: readonly FeedId[])
   return inOrder.find(({ isResting }) => !isResting());
 };
 
+/** The position of a server that follows another primary. */
+const elsewhere = -1;
+
 const createReplica = (
-  { reads, run }: ReadServer,
+  { reads, run, shown }: ReplicaServer,
   t: Tables,
   feed: Pick<ChangeFeed, 'reached' | 'recognizes'>,
+  tell: (event: StoreEvent) => void,
 ): Replica => {
-  let position = -1;
+  const use = createReplicaUse(shown, tell);
+  let position = elsewhere;
   let restsUntilMs = 0;
   const { wake: look } = createCoalescer(async () => {
     const reached = feed.reached();
     const end = await readEnd(run, t, reached.position);
     const isAhead = reached.mark === undefined ? end.position >= reached.position : end.markAt === reached.mark;
     // One that is neither ahead of this process on its way, nor somewhere on it, follows another primary.
-    position = isAhead || feed.recognizes(end) ? end.position : -1;
+    position = isAhead || feed.recognizes(end) ? end.position : elsewhere;
   });
   return {
     isResting: () => performance.now() < restsUntilMs,
     tryTo: async (read, upTo) => {
       try {
         if (position < upTo && upTo !== Number.POSITIVE_INFINITY) await look();
-        if (position < upTo) return 'behind';
+        if (position < upTo) {
+          // At Infinity it is the primary that did not tell how far a replica must be.
+          if (upTo !== Number.POSITIVE_INFINITY) use.failed(position === elsewhere ? isElsewhere : isBehind);
+          return 'behind';
+        }
         const answer = await read(reads);
         await look();
-        return position < upTo ? 'behind' : { answer, position };
+        if (position < upTo) return 'behind';
+        use.worked();
+        return { answer, position };
       } catch (error) {
         // Whatever it is, the primary tells whether it is the replica's alone.
         if (error instanceof StoreError) restsUntilMs = performance.now() + restMs;
+        use.failed(error instanceof Error ? error.message : String(error));
         return 'away';
       }
     },
   };
 };
+
+const isBehind = 'It is behind the primary. Check the replication of the database.';
+const isElsewhere =
+  'It is not a replica of the store: another database, or promoted. Check the address of the read store.';
 
 type End = { readonly position: number; readonly mark: number | undefined; readonly markAt: number | undefined };
 
