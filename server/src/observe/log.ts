@@ -168,12 +168,8 @@ const toLine = (observation: Observation, slowMs: number): Line => {
       return { level: 'debug', fields: { event, route: pathOf(observation.route) } };
     case 'liveEnded':
       return liveLine(observation);
-    case 'secretNotOpened': {
-      const { userId, secretId, error } = observation;
-      const message = 'A stored secret cannot be opened: its user gets 401.';
-      const fields = { event, userId, secretId, message, error: describeError(error) };
-      return { level: 'error', fields, complaint: 'secret_not_opened' };
-    }
+    case 'secretNotOpened':
+      return secretLine(observation);
     case 'connectionDropped':
       return { level: 'warn', fields: { event, reason: observation.reason }, complaint: 'connection_dropped' };
   }
@@ -182,6 +178,13 @@ const toLine = (observation: Observation, slowMs: number): Line => {
 const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
   const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
   return { level: 'info', fields: { event, settings, ...shown } };
+};
+
+const secretLine = (found: Extract<Observation, { kind: 'secretNotOpened' }>): Line => {
+  const { kind: event, userId, secretId, error } = found;
+  const message = 'A stored secret cannot be opened: its user gets 401.';
+  const fields = { event, userId, secretId, message, error: describeError(error) };
+  return { level: 'error', fields, complaint: 'secret_not_opened' };
 };
 
 const warningLine = ({ kind: event, code, message, error }: Extract<Observation, { kind: 'warning' }>): Line => ({
