@@ -97,6 +97,11 @@ export const targets: Readonly<Record<string, Row>> = {
     about: 'pasted text and opened files of the explorer: accepted exactly if the decoder accepts them',
     open: async () => (await import('./targets/paste.ts')).openPaste(),
   },
+  address: {
+    about:
+      'links to the explorer and what its browser stored: views, filters and alerts that are the same in a new link',
+    open: async () => (await import('./targets/address.ts')).openAddress(),
+  },
   'sample-broken': {
     about: 'a decoder that trusts a length',
     open: async () => (await import('./targets/sample.ts')).openBroken(),

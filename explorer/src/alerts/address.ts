@@ -1,6 +1,6 @@
 // The alert that an address begins: `/alerts?feed=FEED_ID&level=PRICE`. The price is as in reports: a rate is a ratio.
 import { isFeedId, parseLevel } from '../state/alerts/rules.ts';
-import type { AddressProblem } from '../ui/address-problems.tsx';
+import type { AddressProblem } from '../ui/address-problem.ts';
 
 export type AlertAddress = {
   /** Empty if there is none. */

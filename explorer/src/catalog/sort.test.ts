@@ -80,4 +80,6 @@ test('catalog order: in any case, and an unknown column is a problem', () => {
   expect(orderProblem(new URLSearchParams())).toBeUndefined();
   expect(readOrder(new URLSearchParams('sort=-nothing'))).toEqual({ column: 'pair', descending: false });
   expect(orderProblem(new URLSearchParams('sort=-nothing'))).toBe('there is no column "-nothing" to sort by.');
+  const long = orderProblem(new URLSearchParams(`sort=${'x'.repeat(10_000)}`));
+  expect(long).toBe(`there is no column "${'x'.repeat(40)}…" to sort by.`);
 });

@@ -1,5 +1,6 @@
 // The sort order of the list of streams, and its form in the address.
 import type { CatalogEntry } from '@sealpost/protocol';
+import { shorten } from '../ui/format.ts';
 import { type Column, type ColumnName, columns, type KnownOf, type SortValue } from './columns.ts';
 
 export type Order = { readonly column: ColumnName; readonly descending: boolean };
@@ -32,7 +33,7 @@ export const orderProblem = (query: URLSearchParams): string | undefined => {
   const raw = query.get('sort');
   return raw === null || columnOf(raw) !== undefined
     ? undefined
-    : `there is no column ${JSON.stringify(raw)} to sort by.`;
+    : `there is no column ${JSON.stringify(shorten(raw))} to sort by.`;
 };
 
 /** The query after a click on a column head: sorted by this column, or reversed if it already was. */

@@ -1,7 +1,7 @@
 // Lag and availability of streams over the last day, for the table of the status page: what is asked for, the cells of a strip, search and order.
 import type { StreamCoverage } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { AddressProblem } from '../ui/address-problems.tsx';
+import type { AddressProblem } from '../ui/address-problem.ts';
 
 const hourSeconds = 3_600;
 export const hourCount = 24;

@@ -1,9 +1,7 @@
 // Says which arguments of the address are ignored, why, and removes them.
 import { useExplorer } from '../state/explorer.ts';
+import type { AddressProblem } from './address-problem.ts';
 import { Notice } from './components.tsx';
-
-/** An argument of the address that is ignored, because it is malformed or names nothing. The text is a sentence that begins with its name. */
-export type AddressProblem = { readonly name: string; readonly text: string };
 
 export const AddressProblems = ({ problems }: { readonly problems: readonly AddressProblem[] }) => {
   const { router } = useExplorer();

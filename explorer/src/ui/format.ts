@@ -91,3 +91,6 @@ export const freshnessOf = (ageMs: number, intervalMs: number): 'fresh' | 'late'
   const allowedMs = allowedAgeMs(intervalMs);
   return ageMs <= allowedMs ? 'fresh' : ageMs <= 5 * allowedMs ? 'late' : 'stale';
 };
+
+/** Text of somebody else for a message: 40 characters at most. */
+export const shorten = (text: string): string => (text.length <= 40 ? text : `${text.slice(0, 40)}…`);

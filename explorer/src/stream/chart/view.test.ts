@@ -36,6 +36,7 @@ test.each([
   ['range=', 'range must be 1m, 5m, 15m, 1h, 6h, 1d, 7d, 30d, or seconds, such as 90s.'],
   ['view=9-3', 'view must be two Unix times, such as 1763190000-1763193600.'],
   ['view=a-b', 'view must be two Unix times, such as 1763190000-1763193600.'],
+  ['view=4294967290-4294967296', 'view must be two Unix times, such as 1763190000-1763193600.'],
   ['compare=0x1', 'compare must be a feed ID: 0x and 64 hex digits.'],
   ['kind=pie', 'kind must be candles or line.'],
 ])('view: what cannot be read in %s is left out, and named', (query, text) => {
@@ -62,6 +63,7 @@ test('view: a stream that the user may not read, or that does not exist, is not 
 
 test('view: a length beyond the limits is cut to 5 seconds or 30 days', () => {
   expect(read('view=100-101').seconds).toBe(5);
+  expect(windowOf(read('view=0-3'), now)).toEqual({ from: 0, to: 5 });
   expect(read('range=99999999s').seconds).toBe(2_592_000);
 });
 

@@ -1,7 +1,7 @@
 // What the chart shows: a length of time that follows the newest report or stays at a fixed end, candles or line, and a second stream to compare
 // with. Pure, and kept in the address, so that a link shows the same.
-import { parseFeedId } from '@sealpost/protocol';
-import type { AddressProblem } from '../../ui/address-problems.tsx';
+import { secondsMax as lastSecond, parseFeedId } from '@sealpost/protocol';
+import type { AddressProblem } from '../../ui/address-problem.ts';
 import { formatAge } from '../../ui/format.ts';
 import { alignedEnd, type ChartWindow, resolutionOf } from './resolution.ts';
 
@@ -58,7 +58,8 @@ const parseSeconds = (text: string | null): number | undefined => {
 
 const parseFixed = (text: string | null): ChartWindow | undefined => {
   const [, from, to] = /^([0-9]{1,10})-([0-9]{1,10})$/.exec(text ?? '') ?? [];
-  if (from === undefined || to === undefined || Number(to) - Number(from) < 1) return undefined;
+  if (from === undefined || to === undefined || Number(to) - Number(from) < 1 || Number(to) > lastSecond)
+    return undefined;
   return { from: Number(from), to: Number(to) };
 };
 
@@ -73,10 +74,11 @@ const parseCompare = (text: string | null): string | undefined => {
 /** The view in the address's query. What cannot be read is left out, and among the problems. */
 export const parseView = (query: URLSearchParams): ChartView => {
   const fixed = parseFixed(query.get('view'));
-  const seconds = fixed === undefined ? parseSeconds(query.get('range')) : clampSeconds(fixed.to - fixed.from);
+  const length = fixed === undefined ? parseSeconds(query.get('range')) : clampSeconds(fixed.to - fixed.from);
+  const seconds = length ?? ranges[defaultRange].seconds;
   return {
-    seconds: seconds ?? ranges[defaultRange].seconds,
-    end: fixed?.to,
+    seconds,
+    end: fixed === undefined ? undefined : Math.max(firstSecond + seconds, fixed.to),
     kind: query.get('kind') === 'line' ? 'line' : 'candles',
     compare: parseCompare(query.get('compare')),
   };

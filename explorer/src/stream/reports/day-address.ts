@@ -1,7 +1,7 @@
 // The chosen day in the address: `day=2026-11-15`, `before=09:28:17` or `after=09:28:17`, and `order=oldest`. Days are UTC days, so that a
 // shared link shows the same reports to everyone.
 import { daySeconds, secondsMax } from '@sealpost/protocol';
-import type { AddressProblem } from '../../ui/address-problems.tsx';
+import type { AddressProblem } from '../../ui/address-problem.ts';
 import type { DayEdge } from './day-pages.ts';
 
 export type DayOrder = 'newest' | 'oldest';

@@ -1,6 +1,6 @@
 // Parses a time that a user types: ISO 8601, Unix seconds or milliseconds, or a time before now such as -5m. The result is a second.
 import { daySeconds, secondsMax } from '@sealpost/protocol';
-import { formatAge } from '../format.ts';
+import { formatAge, shorten } from '../format.ts';
 
 export type Zone = 'utc' | 'local';
 
@@ -24,8 +24,6 @@ export const parseTime = (raw: string, zone: Zone, nowMs: number): ParsedTime =>
     parseDate(text, zone) ?? { problem: `“${shorten(text)}” is not a time. Examples: ${examples}.` }
   );
 };
-
-const shorten = (text: string): string => (text.length <= 40 ? text : `${text.slice(0, 40)}…`);
 
 const bounded = (seconds: number, form: TimeForm): ParsedTime =>
   seconds >= 0 && seconds <= secondsMax
