@@ -193,6 +193,22 @@ const importsAcross = (parent: string, names: readonly string[], allowed: readon
         .map((name) => `${path} → ${name}`),
     );
 
+test('tidy: threads load nothing native, but for the one that writes', () => {
+  const started = product.flatMap(({ path, text }) =>
+    [...text.matchAll(/^(?! \*).*startThread\('(\.[^']+)'/gm)].map(([, name]) => join(dirname(path), `${name}.ts`)),
+  );
+  expect(started).toContain('server/src/ingest/verifier-thread.ts');
+  const importsOf = new Map(sources.map(({ path, imports }) => [path, imports]));
+  const reached = new Set([...started, 'simulator/src/signing-thread.ts']);
+  reached.delete('server/src/store/lmdb/write/writer-thread.ts');
+  for (const path of reached) for (const name of importsOf.get(path) ?? []) reached.add(name);
+  const plain = /^(node:|ox(\/|$)|@noble\/|@sealpost\/(protocol|simulator)$)/;
+  offenders(
+    [...reached].filter((name) => !importsOf.has(name) && !plain.test(name)),
+    'A thread that is ended while it loads a native addon aborts the process (D202).',
+  );
+});
+
 test('tidy: only store/open.ts imports an engine', () => {
   offenders(
     importsAcross('server/src/store', ['lmdb', 'memory', 'postgres'], ['server/src/store/open.ts']),

@@ -81,10 +81,8 @@ export const openWritePath = async (
   sandbox?: SandboxParts,
 ): Promise<WritePath> => {
   // Its threads start while the store opens.
-  const verifier = openVerifier(
-    settings.verifierThreads,
-    (why) => observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
-    (engine) => observe({ kind: 'signatureEngine', engine }),
+  const verifier = openVerifier(settings.verifierThreads, (why) =>
+    observe({ kind: 'threadEnded', thread: 'verifier', reason: why }),
   );
   let store: Store | undefined;
   try {

@@ -1,16 +1,14 @@
 // One thread of the verifier: requests in and verdicts out, in order. This is the thread's entry file.
 import { parentPort } from 'node:worker_threads';
 import type { ThreadMessage } from '../runtime/threads.ts';
-import type { ChosenEngine } from './signature-engine.ts';
 import type { Verdict } from './verification.ts';
 import { startVerifying, type VerifierRequest } from './verifier-work.ts';
 
-const { chosen, handle } = await startVerifying();
-const say = (message: ThreadMessage<readonly Verdict[], ChosenEngine>): void => parentPort?.postMessage(message);
+const handle = await startVerifying();
+const say = (message: ThreadMessage<readonly Verdict[]>): void => parentPort?.postMessage(message);
 
 parentPort?.on('message', (request: VerifierRequest) => {
   const answer = handle(request);
   if (request.signerSets === undefined) say({ answer });
 });
-say({ remark: chosen });
 say({ ready: true });

@@ -96,6 +96,21 @@ test('verifier: without threads, this process gives the same verdicts, and other
   ]);
 });
 
+test('verifier: closing while its threads load or verify never ends the process', async () => {
+  const fullReports = lines(0, 64).map((line) => JSON.parse(line).fullReport);
+  for (let round = 0; round < 30; round++) {
+    const verifier = openVerifier(2);
+    verifier.use(signerSets);
+    if (round % 2 === 0) await verifier.ready();
+    const underWay = verifier.verify(fullReports).catch((error: unknown) => error);
+    await new Promise((resolve) => setTimeout(resolve, 4 * round)); // a thread loads for 100 ms
+    await verifier.close();
+    const verdicts = await underWay;
+    if (verdicts instanceof Error) expect(verdicts).toMatchObject({ code: 'store_unavailable' });
+    else expect(verdicts).toHaveLength(64);
+  }
+});
+
 test('verifier: one thread starts at once, the others with the first reports, all with the signer sets', async () => {
   await new Promise(setImmediate); // Node announces a thread in the next tick: that of the running ingest
   const before = verifiers.length;

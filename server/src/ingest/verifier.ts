@@ -3,7 +3,6 @@
 import type { SignerSets } from '@sealpost/protocol';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
-import type { ChosenEngine } from './signature-engine.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-work.ts';
 
@@ -28,32 +27,21 @@ const chunksPerThread = 2;
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
 /**
- * Starts a thread, and the others with the first reports: each takes a tenth of a second of CPU (D212). With none, this process verifies. `onEnded` is called with the reason when one ends that was not closed, `onEngine` with the engine
- * of the first thread, and again when a later one has another.
+ * Starts a thread, and the others with the first reports: each takes a tenth of a second of CPU (D212). With none, this process verifies. `onEnded`
+ * is called with the reason when one ends that was not closed.
  */
-export const openVerifier = (
-  threadCount: number,
-  onEnded: (why: string) => void = () => {},
-  onEngine: (chosen: ChosenEngine) => void = () => {},
-): Verifier => {
-  let known: ChosenEngine['name'] | undefined;
-  const onRemark = (chosen: ChosenEngine): void => {
-    if (chosen.name === known) return;
-    known = chosen.name;
-    onEngine(chosen);
-  };
+export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
   let signerSets: SignerSets = new Map();
   const others: Sender = {};
   const openThread = (isFirst: boolean): Channel =>
-    openChannel<VerifierRequest, readonly Verdict[], ChosenEngine>({
+    openChannel<VerifierRequest, readonly Verdict[]>({
       start: () => startThread('./verifier-thread', import.meta.url, undefined),
       first: () => ({ signerSets }),
-      onRemark,
       onEnded,
       retriesStart: !isFirst,
       failure: (why) => new StoreError('store_unavailable', `A verifier thread is not running: ${why}. Retry shortly.`),
     });
-  const first = threadCount === 0 ? openOwnLoop(onRemark) : openThread(true);
+  const first = threadCount === 0 ? openOwnLoop() : openThread(true);
   const threads = [first];
   const shares = Math.max(1, threadCount);
   let isClosed = false;
@@ -89,17 +77,17 @@ export const openVerifier = (
 };
 
 /** A chunk takes this process about as long as a request may take. */
-const openOwnLoop = (onEngine: (chosen: ChosenEngine) => void): Channel => {
+const openOwnLoop = (): Channel => {
   const working = import('./verifier-work.ts').then(({ startVerifying }) => startVerifying());
-  working.then(({ chosen }) => onEngine(chosen)).catch(() => {}); // reported by `ready` and `ask`
+  working.catch(() => {}); // reported by `ready` and `ask`
   return {
     ready: async () => void (await working),
     ask: async (request) => {
-      const { handle } = await working;
+      const handle = await working;
       await new Promise((resolve) => setImmediate(resolve));
       return handle(request);
     },
-    send: (request) => void working.then(({ handle }) => handle(request)).catch(() => {}),
+    send: (request) => void working.then((handle) => handle(request)).catch(() => {}),
     isRunning: () => true,
     waiting: () => 0,
     close: async () => {},

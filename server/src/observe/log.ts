@@ -136,10 +136,6 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'writingResumed':
     case 'threadEnded':
       return troubleLine(observation);
-    case 'signatureEngine': {
-      const { name, reason } = observation.engine;
-      return { level: 'info', fields: { event, engine: name, ...(reason !== null && { reason: cut(reason) }) } };
-    }
     case 'statements':
     case 'statementFailed': // the request that fails because of it says more
     case 'historyRead':

@@ -115,16 +115,6 @@ test('metrics: stale readers are those of the last check', async () => {
   expect(await textOf(metrics)).toContain('\nsealpost_store_stale_readers 1\n');
 });
 
-test('metrics: the engine that verifies signatures is 1, the other 0', async () => {
-  const metrics = open();
-  const shown = async () => linesOf(await textOf(metrics), 'sealpost_signature_engine').map((line) => line.slice(-1));
-  expect(await shown()).toEqual(['0', '0']);
-  metrics.observe({ kind: 'signatureEngine', engine: { name: 'webassembly', reason: 'none was found' } });
-  expect(await shown()).toEqual(['0', '1']);
-  metrics.observe({ kind: 'signatureEngine', engine: { name: 'native', reason: null } });
-  expect(await shown()).toEqual(['1', '0']);
-});
-
 test('metrics: reports are counted by result, and every result starts at 0', async () => {
   const metrics = open();
   metrics.observe({ kind: 'ingested', result: 'stored', count: 40 });
@@ -317,5 +307,5 @@ test.runIf(process.platform === 'linux')(
 test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
   const names = (await open().values()).map(({ name }) => name);
   expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
-  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(27);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(26);
 });

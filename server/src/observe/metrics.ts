@@ -6,7 +6,6 @@ import { type DropReason, dropReasons } from '../connections/guard.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { rejections } from '../ingest/rejections.ts';
-import { signatureEngines } from '../ingest/signature-engine.ts';
 import { endings } from '../live/connections.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import { historyReaders, type StoreEvent, statementFailures } from '../store/store-event.ts';
@@ -61,7 +60,6 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
   const committed = createHistogram('sealpost_store_commit_seconds', 'Time that a durable commit takes.');
   const addVisible = visible.series({});
   const addCommitted = committed.series({});
-  const showEngine = createEngineMetric(registry);
   const observeStore = createStoreMetrics(registry);
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
@@ -81,8 +79,6 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
           return countReports(observation.result, observation.count);
         case 'refused':
           return countReports(observation.code, 1);
-        case 'signatureEngine':
-          return showEngine(observation.engine.name);
         case 'committed':
           return addCommitted(observation.seconds, 1);
         case 'staleReaders':
@@ -169,21 +165,6 @@ const createCounts = (registry: Registry, name: string, help: string, label: str
   const counter = new Counter({ name, help, labelNames: [label], registers: [registry] });
   for (const value of values) counter.inc({ [label]: value }, 0);
   return (value: string, count: number): void => counter.inc({ [label]: value }, count);
-};
-
-const createEngineMetric = (registry: Registry) => {
-  const gauge = new Gauge({
-    name: 'sealpost_signature_engine',
-    help: '1 for the engine that verifies signatures.',
-    labelNames: ['engine'],
-    aggregator: 'max',
-    registers: [registry],
-  });
-  const show = (chosen?: string): void => {
-    for (const engine of signatureEngines) gauge.set({ engine }, engine === chosen ? 1 : 0);
-  };
-  show();
-  return show;
 };
 
 const createRequestMetrics = (registry: Registry) => {

@@ -4,7 +4,6 @@ import type { SecretNotOpened } from '../access/callers.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import type { ConnectionDropped } from '../http/server.ts';
 import type { IngestEvent } from '../ingest/ingest.ts';
-import type { EngineChosen } from '../ingest/signature-engine.ts';
 import type { VisibleEvent } from '../ingest/visibility.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import type { StoreEvent } from '../store/store-event.ts';
@@ -49,7 +48,6 @@ export type Complaint =
 export type Observation =
   | RequestEvent
   | IngestEvent
-  | EngineChosen
   | VisibleEvent
   | StoreEvent
   | LiveEvent
