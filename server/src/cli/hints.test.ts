@@ -43,6 +43,7 @@ test('hints: flags that are present, unknown or useless are not added, and a pas
   for (const text of [
     'Load reports with: sealpost ingest FILE --store here.',
     'Send them: sealpost ingest FILE --to URL.',
+    'List streams with: sealpost stream list --url https://streams.example.com.',
     'Save them with: sealpost login URL.',
     'See: sealpost stream list --help.',
     'sealpost is a program; sealpost-x another.',

@@ -57,7 +57,7 @@ const missingFlags = (program: Command, given: ReturnType<typeof givenFlags>, wo
     command.options.some(({ long }) => long === flag) &&
     !parts.includes(flag) &&
     !parts.includes('--help') &&
-    !(flag === '--store' && parts.includes('--to')); // these go to a server instead
+    !(flag === '--store' && (parts.includes('--to') || parts.includes('--url'))); // these go to a server instead
   return given
     .filter(([flag]) => isAllowed(flag))
     .map(([flag, value]) => ` ${flag} ${quote(value)}`)
