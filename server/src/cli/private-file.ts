@@ -21,7 +21,8 @@ export const readFileAndMode = async (path: string): Promise<{ readonly text: st
   try {
     const stats = await handle.stat();
     const isOpen = stats.isFile() && isOpenToOthers(path, stats.mode);
-    return { text: await handle.readFile('utf8').catch(fail), isOpen };
+    const text = await handle.readFile('utf8').catch(fail);
+    return { text: text.replace(/^\ufeff/, ''), isOpen }; // some editors begin a file with it, and JSON has none
   } finally {
     await handle.close();
   }

@@ -211,6 +211,12 @@ test('program: the error about a config file that is not JSON has the position a
   );
 });
 
+test('program: a JSON file may begin with a byte order mark, as some editors write it', async () => {
+  const config = join(folder, 'marked.json');
+  writeFileSync(config, '\ufeff{"retentionDays": 7}');
+  expect((await runCommand(['config', '--config', config])).stdout).toMatch(/^retentionDays +7 +file /m);
+});
+
 test('program: an invalid address in a setting is not quoted, because it may contain a password', async () => {
   const env = { SEALPOST_READ_STORE: 'postgres:/me:hidden@h/db' };
   const { code, stderr } = await runCommand(['config'], { env });
