@@ -6,6 +6,7 @@ import { catalogOf } from '../../../sandbox/replay/catalog.ts';
 import { ReplayError, scanRecording } from '../../../sandbox/replay/recording.ts';
 import { durationSeconds } from '../../../sandbox/scenario/event-table.ts';
 import { usageError } from '../../failure.ts';
+import { unreadable } from '../../private-file.ts';
 import type { ReplayPlan, SandboxPlan } from './plan.ts';
 
 export type SandboxCast = {
@@ -46,7 +47,8 @@ const replayedCast = async (
   nowSecond: number,
 ): Promise<SandboxCast> => {
   const recording = await scanRecording(file).catch((error: unknown) => {
-    throw error instanceof ReplayError ? usageError(error.message, { cause: error }) : error;
+    if (error instanceof ReplayError) throw usageError(error.message, { cause: error });
+    throw error instanceof Error && 'syscall' in error ? unreadable(file, error) : error;
   });
   const { firstSecond, lastSecond, feedIds, reports, runs } = recording;
   const startSecond = given ?? (isOriginal ? firstSecond - 1 : nowSecond);
