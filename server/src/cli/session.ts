@@ -12,7 +12,11 @@ export type MessageStream = {
 };
 
 /** Standard input: a terminal can stop echoing. */
-export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (on: boolean) => unknown };
+export type Input = Readable & {
+  readonly fd?: number;
+  readonly isTTY?: boolean;
+  readonly setRawMode?: (on: boolean) => unknown;
+};
 
 export type Session = {
   readonly env: NodeJS.ProcessEnv;

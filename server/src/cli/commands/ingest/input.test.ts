@@ -1,7 +1,9 @@
+import { closeSync, openSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { readWholeLines } from './input.ts';
+import { openInput, readWholeLines } from './input.ts';
 
 const never = new AbortController().signal;
 
@@ -45,4 +47,17 @@ test.each([
   ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x00)],
 ])('ingest input: what %s compressed is rejected before any line of it', async (_, bytes) => {
   await expect(collect(Readable.from([bytes]))).rejects.toThrow('The input is compressed. Decompress it first');
+});
+
+test('ingest input: standard input that is a folder is rejected, not taken for an empty file', async () => {
+  const fd = openSync(tmpdir(), 'r');
+  try {
+    const stdin = Object.assign(Readable.from([]), { fd }); // as Node has it, which reads nothing from a folder
+    await expect(openInput({ stdin }, '-')).rejects.toMatchObject({
+      exitCode: 2,
+      message: 'Standard input is a folder. Pass a file of reports.',
+    });
+  } finally {
+    closeSync(fd);
+  }
 });

@@ -1,4 +1,5 @@
 // Reading lines for ingest: from a file or standard input, stopping at an interruption with the last whole line.
+import { fstatSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { lineCharactersMax } from '../../../ingest/report-line.ts';
@@ -14,8 +15,13 @@ export type IngestInput = {
 };
 
 /** Opens a file, or standard input for `-`. */
-export const openInput = async ({ stdin }: Session, file: string): Promise<IngestInput> => {
-  if (file === '-') return { stream: stdin, bytes: undefined, close: async () => {} };
+export const openInput = async ({ stdin }: Pick<Session, 'stdin'>, file: string): Promise<IngestInput> => {
+  if (file === '-') {
+    // Node reads a folder as an empty file.
+    if (stdin.fd !== undefined && fstatSync(stdin.fd).isDirectory())
+      throw usageError('Standard input is a folder. Pass a file of reports.');
+    return { stream: stdin, bytes: undefined, close: async () => {} };
+  }
   const handle = await open(file).catch((cause: Error) => {
     throw unreadable(file, cause);
   });
