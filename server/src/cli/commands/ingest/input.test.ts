@@ -45,9 +45,13 @@ test('ingest input: a failing input fails the lines', async () => {
 test.each([
   ['gzip', gzipSync('{}\n')],
   ['zstd', Buffer.of(0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x00)],
-])('ingest input: what %s compressed is rejected before any line of it', async (_, bytes) => {
-  await expect(collect(Readable.from([bytes]))).rejects.toThrow('The input is compressed. Decompress it first');
-});
+])(
+  'ingest input: what %s compressed is rejected before any line of it, without advice to store it',
+  async (_, bytes) => {
+    const text = 'The input is compressed. Decompress it first, such as with: gunzip -c FILE > reports.ndjson';
+    await expect(collect(Readable.from([bytes]))).rejects.toThrow(text); // `report verify` reads it, too
+  },
+);
 
 test('ingest input: standard input that is a folder is rejected, not taken for an empty file', async () => {
   const fd = openSync(tmpdir(), 'r');

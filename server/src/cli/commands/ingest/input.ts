@@ -48,7 +48,7 @@ const isCompressed = (start: Buffer): boolean =>
 
 const requireText = (start: Buffer): void => {
   if (isCompressed(start))
-    throw usageError('The input is compressed. Decompress it first, such as with: gunzip -c FILE | sealpost ingest -');
+    throw usageError('The input is compressed. Decompress it first, such as with: gunzip -c FILE > reports.ndjson');
 };
 
 /**
