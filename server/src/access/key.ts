@@ -1,10 +1,11 @@
 // Reads the key-encryption key from a setting or a file that only its owner may read; secrets.ts seals with it. A file may hold several keys: the
 // first seals and all open, so you can give the next key to running servers before it is used.
 import { randomBytes } from 'node:crypto';
-import { accessSync, closeSync, constants, fsyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describeFileFailure } from '../runtime/file-failure.ts';
 import { FileBusyError, followLinks, openNew, replaceFile, writeOwned } from '../runtime/file-replacement.ts';
+import { makeFolder } from '../runtime/make-folder.ts';
 import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
@@ -81,7 +82,7 @@ const readableMode = (path: string): number | undefined => {
  * replace another gets its owner and mode: root may run the command, and the server must still be able to read its key.
  */
 export const createKeyFile = (path: string, replaced?: string): boolean => {
-  mkdirSync(dirname(resolve(path)), { recursive: true });
+  makeFolder(dirname(resolve(path)));
   return writeNew(path, `${randomBytes(32).toString('hex')}\n`, replaced);
 };
 

@@ -1,9 +1,9 @@
 // Profile files: servers and users by name, for the commands that read from a server (D110). A file is written with mode 0600, and one
 // that other users can read is rejected. No message repeats what may be a secret.
-import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { replaceFile } from '../runtime/file-replacement.ts';
+import { makeFolder } from '../runtime/make-folder.ts';
 import { usageError } from './failure.ts';
 import { readPrivateFile } from './private-file.ts';
 import type { Session } from './session.ts';
@@ -87,7 +87,7 @@ export const changeProfiles = async (
   file: string,
   change: (profiles: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
 ): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), 0o700);
   await replaceFile(file, async () => `${JSON.stringify(change(await readProfiles(file)), null, 2)}\n`);
 };
 

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
@@ -54,6 +54,25 @@ test.each(['admin', 'reports'])(
     expect(found).toMatch(`The store in FOLDER/${part} cannot be opened: ELOOP: `);
   },
 );
+
+// The file is as a typing error has it, the link as a disk that is not mounted.
+test.each([
+  ['a file', (path: string) => writeFileSync(path, '')],
+  ['a link that leads nowhere', (path: string) => symlinkSync('not-mounted', path)],
+])('lmdb: %s in place of the folder of a store is named, and no backup is advised', async (_, put) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'sealpost-store-')), 'store');
+  try {
+    put(path);
+    await expect(openStore(path, 'write')).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(
+        /^The store in .* cannot be opened: .* A folder is expected there\. Check the path, and that a disk that it leads to is mounted\.$/,
+      ),
+    });
+  } finally {
+    rmSync(dirname(path), { recursive: true, force: true });
+  }
+});
 
 test.each(['admin', 'reports'])('lmdb: a folder in place of the lock of %s is an error, not a crash', async (part) => {
   const found = await openAfter('write', (folder) => {

@@ -5,6 +5,7 @@ import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } fr
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
+import { makeFolder } from '../../runtime/make-folder.ts';
 import { type StartWatch, unwatchedStart } from '../../runtime/start-watch.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
 import {
@@ -112,7 +113,7 @@ const passDamage =
 const makeFolders = (folders: readonly string[]): void => {
   for (const folder of folders) {
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder, 0o700);
     } catch (error) {
       throw openFailure(folder, error);
     }
@@ -355,7 +356,7 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
 
 /** Creates a folder for a backup; throws if it is not empty. */
 export const requireEmptyFolder = (folder: string): void => {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   if (readdirSync(folder).length > 0)
     throw new StoreError('store_write_failed', `${folder} is not empty. Use a new folder for the backup.`);
 };

@@ -9,6 +9,8 @@ const errors = {
   EIO: 5,
   ENOMEM: 12,
   EACCES: 13,
+  EEXIST: 17,
+  ENOTDIR: 20,
   EINVAL: 22,
   ENFILE: 23,
   EMFILE: 24,
@@ -60,6 +62,8 @@ export const writeFailure = (folder: string, error: unknown): StoreError => {
   );
 };
 
+const notFolder = 'A folder is expected there. Check the path, and that a disk that it leads to is mounted.';
+
 const openAdvice: Readonly<Partial<Record<SystemError, readonly [StoreErrorCode, string]>>> = {
   ENOSPC: ['store_disk_full', 'The disk is full. Free some space.'],
   EDQUOT: ['store_disk_full', 'The disk quota is used up. Free some space.'],
@@ -68,6 +72,8 @@ const openAdvice: Readonly<Partial<Record<SystemError, readonly [StoreErrorCode,
   ENOMEM: ['store_unavailable', 'There is not enough memory to map it.'],
   EIO: ['store_unavailable', 'The disk cannot be read or written. Check it.'],
   EACCES: ['store_unavailable', 'This user may not open it. Check its owner and mode.'],
+  EEXIST: ['store_unavailable', notFolder],
+  ENOTDIR: ['store_unavailable', notFolder],
   EROFS: ['store_read_only', 'Its file system is mounted read-only.'],
 };
 

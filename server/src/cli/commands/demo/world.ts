@@ -1,10 +1,11 @@
 // What a demo sets up once and finds again when it is started again: key, catalog, signers, an account with its secret.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FeedId, formatDate, type SignerSet, type Stream, schemaVersionOf } from '@sealpost/protocol';
 import { createNetwork, createStreams } from '@sealpost/simulator';
 import { createSecret, createSecretBox, parseKey } from '../../../access/secrets.ts';
+import { makeFolder } from '../../../runtime/make-folder.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../../../store/store.ts';
 import { usageError } from '../../failure.ts';
 import { demoFiles } from '../../profiles.ts';
@@ -27,7 +28,7 @@ export const demoProfilesFile = (folder: string): string => join(folder, demoFil
 
 /** Finds the demo of a folder, or makes one. */
 export const openDemoWorld = (folder: string): DemoWorld => {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   if (!existsSync(demoKeyFile(folder))) writePrivate(demoKeyFile(folder), `${randomBytes(32).toString('hex')}\n`);
   if (!existsSync(worldFile(folder))) {
     const world: DemoWorld = {

@@ -1,9 +1,10 @@
 // The folder of an export: one file per stream and day in UTC. A file is written under a temporary name and gets its own when it is complete and on
 // the disk; the log says which ones are, so that an interrupted export continues without duplicates or holes (D188).
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { ExportStream } from '@sealpost/client/export';
 import { type FeedId, withoutTrailing } from '@sealpost/protocol';
+import { makeFolder } from '../../../runtime/make-folder.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { lockFolder, lockName } from './lock.ts';
 import {
@@ -73,11 +74,7 @@ export type FolderRequest = {
 /** Opens a new folder or one with an earlier run of the same export. */
 export const openFolder = async (request: FolderRequest): Promise<ExportFolder> => {
   const { path } = request;
-  const created = await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-    throw ['EEXIST', 'ENOTDIR'].includes(String(error.code))
-      ? usageError(`${path} is a file, expected a folder.`)
-      : error;
-  });
+  const created = makeOwn(path);
   const release = await lockFolder(path);
   try {
     const log = await requireOwn(path, await readLog(join(path, logName)), request.arguments);
@@ -93,6 +90,17 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
     await release();
     if (created !== undefined) await removeEmpty(resolve(path), resolve(created));
     throw error;
+  }
+};
+
+/** Makes the folder; returns the first one that was made. */
+const makeOwn = (path: string): string | undefined => {
+  try {
+    return makeFolder(path);
+  } catch (error) {
+    throw ['EEXIST', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException).code)) // of the file system
+      ? usageError(`${path} is a file, expected a folder.`)
+      : error;
   }
 };
 

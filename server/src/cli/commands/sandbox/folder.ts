@@ -1,9 +1,10 @@
 // The folder of a sandbox and what is in it: key, credentials and store. Without --dir it is a temporary one that is removed at the end. Credentials are
 // derived from the seed, so that they are the same at every start.
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { makeFolder } from '../../../runtime/make-folder.ts';
 import { processExists } from '../../../runtime/process-exists.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
@@ -81,7 +82,7 @@ const readMarker = (path: string): Marker | undefined => {
 };
 
 const claimFolder = (path: string): string => {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeFolder(path, 0o700);
   const marker = readMarker(path);
   if (marker === undefined && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);

@@ -1,6 +1,7 @@
 // The command `sealpost simulate`: writes signed reports of a simulated oracle network to files, or live ones to stdout.
 import { networkTypes } from '@sealpost/protocol';
 import { createStreams, followClock, type HistoryFiles, historyFileNames, writeHistory } from '@sealpost/simulator';
+import { makeFolder } from '../../../runtime/make-folder.ts';
 import type { PlainCommand } from '../../command.ts';
 import { interruptedCode } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
@@ -69,6 +70,7 @@ const writeSpan = async (session: Session, settings: SpanSettings): Promise<void
   const startedMs = performance.now();
   const progress = createProgress(session.stderr);
   let count = 0;
+  makeFolder(out);
   try {
     const written = await writeHistory({ ...simulation, ...span, workers }, out, signal, (batch) => {
       count += batch.length;
