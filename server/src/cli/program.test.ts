@@ -1,4 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -158,6 +167,7 @@ test('program: ingest asks for streams and signers before it rejects everything'
     1,
     `error: No stream is registered, so every report would be rejected. First run: sealpost stream import catalog.json --store ${store}.\n`,
   ]);
+  expect(existsSync(store)).toBe(false); // an empty store would keep `store restore` out of the folder
   const catalog = join(folder, 'catalog.json');
   writeFileSync(catalog, JSON.stringify([testStream(stream)]));
   await runCommand(['stream', 'import', catalog, '--store', store]);

@@ -6,12 +6,13 @@ import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
 import { openVerifier } from '../../../ingest/verifier.ts';
 import { openAdminView } from '../../../store/admin-snapshot.ts';
 import { openStore } from '../../../store/open.ts';
-import type { Store } from '../../../store/store.ts';
+import { type Store, StoreError } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes, hasReaderLeft, interruptedCode } from '../../failure.ts';
 import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
 import { printJson, type Session } from '../../session.ts';
+import { withStore } from '../../store-access.ts';
 import { parseIngestUrl, sendLines } from './remote.ts';
 import { createTally, type IngestTally, renderTally } from './tally.ts';
 import { readIngestToken } from './token.ts';
@@ -96,6 +97,7 @@ async function* ingestHere(
   settings: Settings,
   lines: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly LineResult[]> {
+  await requireStore(settings.store);
   const store = await openStore(settings.store, 'write', { isCommand: true });
   try {
     yield* ingestInto(store, session, settings, lines);
@@ -103,6 +105,12 @@ async function* ingestHere(
     await store.close();
   }
 }
+
+/** Refuses a store that is not there before opening it for writing makes an empty one. Any other failure shows there. */
+const requireStore = (url: string): Promise<void> =>
+  withStore(url, async () => {}).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'store_not_found') requireRegistered(0, ...streamsFirst);
+  });
 
 async function* ingestInto(
   store: Store,
@@ -140,7 +148,7 @@ export const openLocalIngest = async (
   });
   try {
     const { streams, signerSets } = view.current();
-    requireRegistered(streams.size, 'stream', 'stream import catalog.json');
+    requireRegistered(streams.size, ...streamsFirst);
     requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
   } catch (error) {
     view.close();
@@ -161,6 +169,8 @@ export const openLocalIngest = async (
     },
   };
 };
+
+const streamsFirst = ['stream', 'stream import catalog.json'] as const;
 
 // Without these every line would be rejected, and displace useful lines from quarantine.
 const requireRegistered = (count: number, what: string, command: string): void => {
