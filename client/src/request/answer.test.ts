@@ -11,6 +11,11 @@ test('answer: Retry-After is seconds or a date, else it is read from the body', 
   expect(limited({})).toEqual({});
 });
 
+test('answer: a Retry-After that is a date counts from the Date of the response, whatever this machine’s clock says', () => {
+  const headers = { 'Retry-After': 'Wed, 18 Nov 2026 20:00:09 GMT', Date: 'Wed, 18 Nov 2026 20:00:00 GMT' };
+  expect(limited(headers)).toEqual({ retryAfterSeconds: 9 });
+});
+
 test('answer: a server’s message becomes one line without control characters, so that it cannot imitate another message', () => {
   const said = 'No.\r\nerror: the key is\u2028public\x1b[2J\u202egnorw\x9b2J';
   for (const body of [{ error: said, code: 'x' }, { message: said }, { error: { message: said } }, { title: said }]) {

@@ -146,9 +146,10 @@ const isPlain = (raw: unknown, form: RegExp): raw is string => typeof raw === 's
 /** The error of a response other than 2xx. */
 export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
   const answer = detailsOf(status, headers);
+  const atMs = answer.serverTimeMs ?? nowMs; // dates of the response are by the server's clock, and this machine's may be wrong
   const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is checked below
   const { error, message, code, requestId, retryAfterSeconds: pauseSaid, ...rest } = body;
-  const pauseSeconds = retryAfterSeconds(headers, pauseSaid, nowMs);
+  const pauseSeconds = retryAfterSeconds(headers, pauseSaid, atMs);
   const pause = pauseSeconds === undefined ? {} : { retryAfterSeconds: pauseSeconds };
   const said = wordsOf(body);
   const id = answer.requestId ?? (isPlain(requestId, /^[\x21-\x7e]{1,200}$/) ? requestId : undefined);
@@ -165,7 +166,7 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
   const date = answer.serverTimeMs === undefined ? {} : { serverDateMs: answer.serverTimeMs };
   // Without a message, for example a proxy's page, only the status is used.
   const { code: inferred, details } =
-    said === undefined ? { code: `http_${status}`, details: {} } : infer(status, said, answer.serverTimeMs ?? nowMs);
+    said === undefined ? { code: `http_${status}`, details: {} } : infer(status, said, atMs);
   return new SealpostError(inferred, said ?? `${host} returned ${status}.`, {
     status,
     requestId: id,
