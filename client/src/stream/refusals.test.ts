@@ -305,6 +305,25 @@ test('stream over sse: if the position is rejected, the missed reports are read 
   reports.close();
 });
 
+test.each(['☃', '\u0001', ' ', '', 'x'.repeat(1_025)])(
+  'stream over sse: a position that no header can send (%#) is dropped, and the missed reports are read over REST',
+  async (id) => {
+    const service = createScriptedService();
+    const { reached, take, reports } = watch(service, [feedA], { transport: 'sse' });
+    await reached(isLive);
+    service.append(second(1_000), false);
+    service.live()[0]?.raw(`id: ${id}\ndata: ${JSON.stringify({ report: second(1_000) })}\n\n`);
+    expect(await take(1)).toEqual([1_000]);
+    service.append(second(1_001), false);
+    service.live()[0]?.cut();
+    await reached(isReconnecting);
+    await reached(isLive);
+    expect(service.attempts.map(({ headers }) => headers['Last-Event-ID'])).toEqual([undefined, undefined]);
+    expect(await take(1)).toEqual([1_001]);
+    reports.close();
+  },
+);
+
 test('stream: a Retry-After that is longer than a timer can wait is not retried at once', async ({
   onTestFinished,
 }) => {

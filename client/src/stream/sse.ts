@@ -76,6 +76,9 @@ const connect = async (
   }
 };
 
+/** IDs that can be sent back: a header with any other text is never sent, or not as it was, and a long one is rejected. */
+const sendable = /^[\x21-\x7e]{1,1024}$/;
+
 const readEvents = async (
   reader: ReadableStreamDefaultReader<Uint8Array>,
   { backpressure, silenceMs }: ConnectionRequest,
@@ -94,7 +97,8 @@ const readEvents = async (
       watchdog.stop();
       if (done) return 'the server ended the stream';
       handlers.received(value.length);
-      for (const { type, id, data } of readEvent(decoder.decode(value, { stream: true }))) {
+      for (const { type, id: given, data } of readEvent(decoder.decode(value, { stream: true }))) {
+        const id = given !== undefined && sendable.test(given) ? given : undefined;
         if (type === 'missed') handlers.missed(id);
         else if (type === 'message' || type === 'report') {
           const report = parseOrNone(data);
