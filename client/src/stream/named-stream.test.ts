@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { SealpostError } from '../errors.ts';
@@ -79,6 +80,19 @@ test('stream by name: an unknown name ends the loop with that error', async () =
   await expect(stream.next()).rejects.toBe(unknown);
   expect(states).toEqual([{ phase: 'closed', error: unknown }]);
   expect(opened).toEqual([]);
+});
+
+test('stream by name: after an error it is over, and stays closed with that error whatever the caller does', async () => {
+  const unknown = new SealpostError('unknown_stream', 'No stream is named "X".');
+  const controller = new AbortController();
+  const { stream, states } = open([unknown], { signal: controller.signal });
+  await expect(stream.next()).rejects.toBe(unknown);
+  expect((await stream.next()).done).toBe(true);
+  expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  controller.abort();
+  stream.close();
+  await stream.return();
+  expect([states, stream.state]).toEqual([[{ phase: 'closed', error: unknown }], { phase: 'closed', error: unknown }]);
 });
 
 test('stream by name: closed, returned or aborted before the name is known, it opens nothing', async () => {

@@ -15,14 +15,17 @@ export type NamedStreamParts = {
 /** Opens the stream once the names are looked up. Throws on invalid options; an unknown name is thrown by the iterator. */
 export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options: StreamOptions): ReportStream => {
   checkStreamOptions(options);
+  const rules = { ...defaultReconnect, ...options.reconnect };
   const controller = new AbortController();
   let state: StreamState = { phase: 'connecting' };
   let inner: ReportStream | undefined;
+  const failed: unknown[] = []; // the error of the lookup, until it is thrown
   const tell = (next: StreamState): void => {
     state = next;
     options.onState?.(next);
   };
   const close = (): void => {
+    failed.length = 0;
     if (controller.signal.aborted) return;
     controller.abort();
     options.signal?.removeEventListener('abort', close);
@@ -42,16 +45,14 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
       } catch (error) {
         if (signal.aborted) return undefined;
         if (isFinal(error)) {
+          failed.push(error);
+          controller.abort();
+          options.signal?.removeEventListener('abort', close);
           tell({ phase: 'closed', ...(error instanceof Error && { error }) });
-          throw error;
+          return undefined;
         }
         const reason = error instanceof Error ? error.message : 'the catalog cannot be read';
-        const delayMs = backOffMs(
-          { ...defaultReconnect, ...options.reconnect },
-          failures,
-          random,
-          retryAfterMsOf(error),
-        );
+        const delayMs = backOffMs(rules, failures, random, retryAfterMsOf(error));
         tell({ phase: 'reconnecting', reason, delayMs });
         await sleep(delayMs, signal);
       }
@@ -61,9 +62,8 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
   if (options.signal?.aborted) close();
   else options.signal?.addEventListener('abort', close);
   const started = start();
-  started.catch(() => {}); // the iterator throws it
   const iterator: ReportStream = {
-    next: async () => (await started)?.next() ?? over,
+    next: async () => (await started)?.next() ?? throwFirst(failed),
     return: async () => {
       close();
       return over;
@@ -78,3 +78,9 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
 };
 
 const over: IteratorResult<ReportJson, undefined> = { done: true, value: undefined };
+
+/** The end; instead the error that led to it, once. */
+const throwFirst = (failed: unknown[]): typeof over => {
+  if (failed.length > 0) throw failed.shift();
+  return over;
+};
