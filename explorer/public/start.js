@@ -44,7 +44,10 @@
   /** After an upgrade the files have other names: the page is loaded again, once for each release. */
   const reloadIfUpgraded = async (own) => {
     try {
-      const response = await fetch(location.pathname, { cache: 'reload', headers: { Accept: 'text/html' } });
+      const response = await fetch(location.origin + location.pathname, {
+        cache: 'reload',
+        headers: { Accept: 'text/html' },
+      });
       const entry = response.ok ? entryOf(await response.text()) : undefined;
       const [lastMs, lastEntry] = (sessionStorage.getItem('sealpost-reloaded') ?? '0').split(' ');
       const isAgain = lastEntry === entry || Math.abs(Date.now() - Number(lastMs)) < againMs;

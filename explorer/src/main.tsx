@@ -12,7 +12,7 @@ import { createDays } from './state/days.ts';
 import { ExplorerContext } from './state/explorer.ts';
 import { keepFocus } from './state/focus.ts';
 import { createLive } from './state/live.ts';
-import { createRouter } from './state/router.ts';
+import { createRouter, straightenAddress } from './state/router.ts';
 import { watchSandbox } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
 import { createBrowserStorage } from './state/settings/browser-storage.ts';
@@ -27,6 +27,7 @@ import { Boundary } from './ui/frame/boundary.tsx';
 import { createTheme } from './ui/theme.ts';
 
 const unexpected = watchUnexpected(window);
+straightenAddress(window);
 const chunks = createChunks(window);
 const storage = createBrowserStorage(window);
 const theme = createTheme(window, storage);

@@ -122,6 +122,40 @@ test(
   timeout,
 );
 
+test.each([
+  ['/', /Streams/],
+  ['/docs', /API docs/],
+  ['/nothing', /Page not found/],
+])(
+  'address: a doubled slash before %s is one: its page is shown, signed in, and links work',
+  async (path, name) => {
+    const { page, allow } = await world.openPage({ path: `/${path}?q=1`, signedIn: true });
+    allow(/status of 404/);
+    await heading(page, name).waitFor();
+    await page.getByRole('link', { name: 'Inspect' }).click();
+    await heading(page, /Inspect/).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/inspect');
+    await page.goBack();
+    await heading(page, name).waitFor();
+    expect(page.url()).toBe(`${world.url}${path}?q=1`);
+    await page.locator('.account > summary').waitFor();
+  },
+  timeout,
+);
+
+test(
+  'address: the page is looked for on this server when its script is lost, also after a doubled slash',
+  async () => {
+    const { page, allow } = await world.openPage({
+      path: '//other.example/docs',
+      prepare: (opened) => opened.route(/\/assets\/index-/, abort),
+    });
+    allow(/status of 404|ERR_FAILED/);
+    await page.getByText('Sealpost did not load.').waitFor();
+  },
+  timeout,
+);
+
 test(
   'pages: one whose code does not arrive says so; "Try again" shows it and keeps the focus in the page',
   async () => {

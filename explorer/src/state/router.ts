@@ -99,6 +99,16 @@ const addressOf = ({ pathname, search }: Location): PageAddress => ({
   query: new URLSearchParams(search),
 });
 
+/**
+ * Takes doubled slashes from the start of the address, which a base URL with a slash at its end makes. The server routes them like one, but to the
+ * browser such a path names another host: no entry of the history can be written for it. Call it before anything reads the address.
+ */
+export const straightenAddress = ({ location, history }: Pick<Window, 'location' | 'history'>): void => {
+  const { pathname, search, hash } = location;
+  if (!pathname.startsWith('//')) return;
+  history.replaceState(history.state, '', `${pathname.replace(/^\/+/, '/')}${search}${hash}`);
+};
+
 /** What is stored with a history entry when another page is opened from it. */
 type EntryState = { readonly scrollY?: unknown; readonly opened?: unknown };
 
