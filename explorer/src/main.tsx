@@ -32,7 +32,9 @@ const chunks = createChunks(window);
 const storage = createBrowserStorage(window);
 const theme = createTheme(window, storage);
 const times = createTimes(storage);
-const sampleLanguage = createKept(storage, 'sealpost-sample-language', (stored) => String(stored ?? '').slice(0, 20));
+const sampleLanguage = createKept(storage, 'sealpost-sample-language', (stored) =>
+  typeof stored === 'string' ? stored.slice(0, 20) : '',
+);
 const shortcuts = createShortcuts(document, storage);
 shortcuts.add({
   title: 'On all pages',

@@ -143,6 +143,21 @@ test.each([
   timeout,
 );
 
+test.each(['{"toString":1}', '[[]]', '1e999', 'null', '{'])(
+  'storage: the page starts with %s under each of its keys',
+  async (text) => {
+    const { page } = await world.openPage();
+    await heading(page, /Streams/).waitFor();
+    await page.evaluate((stored) => {
+      const names = ['sample-language', 'shortcuts', 'times', 'theme', 'watchlist', 'columns', 'alerts'];
+      for (const name of [...names, 'session']) localStorage.setItem(`sealpost-${name}`, stored);
+    }, text);
+    await page.reload();
+    await heading(page, /Streams/).waitFor();
+  },
+  timeout,
+);
+
 test(
   'address: the page is looked for on this server when its script is lost, also after a doubled slash',
   async () => {
