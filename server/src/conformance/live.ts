@@ -113,7 +113,10 @@ const toFrame = (data: Buffer, isBinary: boolean): Frame => {
   const message = Object(parseJson(text));
   const { report } = message;
   const { feedID, observationsTimestamp, observationsTimestampMs } = Object(report);
-  const toMs = Number(observationsTimestampMs ?? Number(observationsTimestamp) * 1_000);
+  const [ms, seconds] = [observationsTimestampMs, observationsTimestamp].map((time) =>
+    typeof time === 'number' ? time : Number.NaN,
+  ) as [number, number]; // two in the list
+  const toMs = observationsTimestampMs === undefined ? seconds * 1_000 : ms;
   return {
     atMs: performance.now(),
     isBinary,

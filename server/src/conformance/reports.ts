@@ -29,11 +29,11 @@ export const shapeProblem = (value: unknown, keys: readonly string[] = restKeys)
   const fields: Readonly<Record<string, unknown>> = { ...value };
   const missing = keys.find((key) => fields[key] === undefined);
   if (missing !== undefined) return `${missing} is missing`;
-  if (!isHex(fields.feedID, 64)) return `feedID is ${excerpt(JSON.stringify(fields.feedID))}`;
-  if (!isHex(fields.fullReport)) return `fullReport is ${excerpt(JSON.stringify(fields.fullReport))}`;
+  if (!isHex(fields.feedID, 64)) return `feedID is ${excerpt(jsonTextOf(fields.feedID))}`;
+  if (!isHex(fields.fullReport)) return `fullReport is ${excerpt(jsonTextOf(fields.fullReport))}`;
   const times = keys.slice(1, 3);
   const bad = times.find((key) => !Number.isSafeInteger(fields[key]) || Number(fields[key]) < 0);
-  return bad === undefined ? undefined : `${bad} is ${JSON.stringify(fields[bad])}, not a JSON integer`;
+  return bad === undefined ? undefined : `${bad} is ${excerpt(jsonTextOf(fields[bad]))}, not a JSON integer`;
 };
 
 /** The well-formed reports of an answer's body, `{"report"}` or `{"reports"}`. */

@@ -58,10 +58,11 @@ const latestNewest: Check['run'] = async (probe) => {
   for (const { feedId, newest } of await eachKind(probe)) {
     const page = await probe.ask(targets.page(feedId, newest.observationsTimestamp, 10));
     const { reports } = Object(page.json);
-    const seen = (Array.isArray(reports) ? reports : []).map((one) => Number(Object(one).observationsTimestamp));
+    const seen = (Array.isArray(reports) ? reports : []).map((one) => Object(one).observationsTimestamp);
     const answer = await probe.ask(targets.latest(feedId));
     const { observationsTimestamp } = requireReport(answer, feedId);
-    const before = Math.max(newest.observationsTimestamp, ...seen.filter(Number.isFinite));
+    const newer = seen.filter((second) => Number.isFinite(second));
+    const before = newer.reduce((last, second) => Math.max(last, second), newest.observationsTimestamp);
     demand(
       observationsTimestamp >= before,
       `observationsTimestamp of at least ${before}, which was read before`,

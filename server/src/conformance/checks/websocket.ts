@@ -130,7 +130,7 @@ const sameAsRest: Check['run'] = async (probe) => {
 const sameAsFirst: Check['run'] = async (probe) => {
   const watch = await requireFrames(probe, 2, 1);
   const first = await requireFrames(probe, 1, 1);
-  const bytes = (frame: Frame): string => String(Object(frame.report).fullReport);
+  const bytes = ({ report }: Frame): unknown => Object(report).fullReport;
   const both = () => watch.frames.filter((frame) => first.frames.some((one) => bytes(one) === bytes(frame)));
   await probe.until(() => both().length > 0, probe.rules.slowAfterMs);
   if (both().length === 0) throw new SkipError('No report arrived on both versions.');

@@ -2,6 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTcpServer, type Socket } from 'node:net';
@@ -359,6 +360,49 @@ test.each(['{"feeds":[]}', '<html>'])('conformance: no stream of the list %s cou
     (url) => check(url, '--only', 'feeds'),
   );
   expect(row('feeds.readable')).toMatchObject({ result: 'skipped', reason: '/api/v1/feeds lists no stream.' });
+});
+
+test('conformance: values that are neither texts nor numbers fail their checks, and the run goes on', async () => {
+  const feedId = `0x${'a'.repeat(64)}`;
+  const entry = `{"feedId":"${feedId}","baseAsset":"\\ud800","quoteAsset":"USD","status":"live","createdAt":{"toString":1}}`;
+  const other = `{"feedId":"${feedId}","baseAsset":"BTC","quoteAsset":{"toString":1},"status":{"toString":1}}`;
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+  const { code, stderr, row } = await against(
+    ({ url = '' }, response) => {
+      if (url.startsWith('/api/v1/reports'))
+        return void response.end(`{"report":{"feedID":${deep},"fullReport":"0x00"}}`);
+      response.end(`{"feeds":[${url.startsWith('/api/v1/feeds') ? `{"feedID":"${feedId}"}` : `${entry},${other}`}]}`);
+    },
+    (url) => check(url, '--only', 'discovery', '--only', 'latest'),
+  );
+  expect([code, stderr]).toEqual([1, '']);
+  expect(row('discovery.quote-asset')?.actual).toBe(`${feedId} has {"toString":1}`);
+  expect(row('discovery.created')?.result).toBe('failed');
+});
+
+/** Filters by dates as the specification says; anything but a day is 400. */
+const listByDate =
+  (entry: Readonly<Record<string, string>>): RequestListener =>
+  ({ url = '' }, response) => {
+    const query = [...new URL(url, 'http://a').searchParams];
+    if (query.some(([, day]) => !/^\d{4}-\d{2}-\d{2}$/.test(day))) return void response.writeHead(400).end('{}');
+    const isListed = query.every(([name, day]) => {
+      const [field, side] = name.startsWith('created_')
+        ? ['createdAt', name.slice('created_'.length)]
+        : ['expectedDecommissionAt', name.slice('expected_decommission_'.length)];
+      const at = entry[field ?? ''] ?? '';
+      return side === 'before' ? at < day : at > `${day}T24`;
+    });
+    response.end(JSON.stringify({ feeds: isListed ? [entry] : [] }));
+  };
+
+test('conformance: dates that stand for "none" and "never" fail no check', async () => {
+  const dates = { createdAt: '0001-01-01T00:00:00Z', expectedDecommissionAt: '9999-12-31T00:00:00Z' };
+  const { row } = await against(listByDate({ feedId: `0x${'a'.repeat(64)}`, ...dates }), (url) =>
+    check(url, '--only', 'discovery.created', '--only', 'discovery.expected-decommission'),
+  );
+  expect(row('discovery.created')).toMatchObject({ result: 'passed' });
+  expect(row('discovery.expected-decommission')).toMatchObject({ result: 'passed' });
 });
 
 test('conformance: a request that Node refuses to send gets no answer', async () => {
