@@ -234,3 +234,41 @@ test('postgres nodes: while the database is away history is 503 with Retry-After
     await until(async () => (await latestOf(node)) === now + 2);
   }
 });
+
+test('postgres nodes: a process that learns of nothing new for 10 s is in the log, in /readyz and in the metrics, until it does', {
+  timeout: 120_000,
+}, async () => {
+  const look = async ({ opsUrl }: Server) => {
+    const { reasons, degraded = [] } = (await (await fetch(`${opsUrl}/readyz`)).json()) as {
+      readonly reasons: readonly string[];
+      readonly degraded?: readonly string[];
+    };
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
+    const value = /^sealpost_store_following_stopped (\d)$/m.exec(metrics)?.[1];
+    return { said: [...reasons, ...degraded].filter((one) => /new reports/.test(one)), value };
+  };
+  const saidBy = ({ output }: Server, event: string): number =>
+    new Set([...output().matchAll(new RegExp(`"pid":(\\d+),"event":"${event}"`, 'g'))].map(([, pid]) => pid)).size;
+  const session = await postgres.connect().reserve();
+  await session`BEGIN`;
+  await session.unsafe('LOCK TABLE nodes.appended IN ACCESS EXCLUSIVE MODE');
+  try {
+    for (const [i, node] of nodes.entries()) await until(async () => saidBy(node, 'followingStopped') === [1, 3][i]);
+    const why = 'new reports and changes are not read from the database: The database';
+    const [single, several] = [await look(nodes[0]), await look(nodes[1])];
+    expect(single).toEqual({ said: [expect.stringMatching(`^store: ${why}`)], value: '1' });
+    expect(several.value).toBe('1');
+    expect(several.said).toEqual([
+      'workers: no worker learns of new reports; see the log',
+      ...['', 'worker \\d+: ', 'worker \\d+: '].map((name) => expect.stringMatching(`^${name}${why}`)),
+    ]);
+  } finally {
+    await session`ROLLBACK`;
+    session.release();
+  }
+  for (const [i, node] of nodes.entries()) {
+    await until(async () => saidBy(node, 'followingResumed') === [1, 3][i]);
+    await until(async () => (await look(node)).said.length === 0);
+    expect((await look(node)).value).toBe('0');
+  }
+});

@@ -11,6 +11,7 @@ import type { Settings } from './config/config.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
+import { type FollowingWatch, watchFollowing } from './observe/following.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
@@ -69,6 +70,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   let front: Front | undefined;
   let ops: OpsListener | undefined;
   let stopping: Promise<void> | undefined;
+  const following = watchFollowing();
   const metrics = createMetrics({
     readings: createReadings(
       () => write,
@@ -78,7 +80,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     staleAfterSeconds,
     ofProcess: sandbox?.isEmbedded !== true,
   });
-  const observe = createObserver([log.observe, metrics.observe]);
+  const observe = createObserver([log.observe, metrics.observe, following.observe]);
   const closing = new AbortController();
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
@@ -99,9 +101,9 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       ...opsOptionsOf(options, opened, closing.signal),
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
-        ...checksOf(opened, listening, reportNowMs),
+        ...checksOf(opened, listening, following, reportNowMs),
       },
-      degraded: () => [...describeDegradation(opened.store, listening), ...missingKeys()],
+      degraded: () => [...describeDegradation(opened.store, listening, following), ...missingKeys()],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       observe,
     };
@@ -157,11 +159,11 @@ const notAnnounced = (error: unknown) =>
     error,
   }) as const;
 
-const checksOf = (opened: WritePath, { check }: Front, reportNowMs: () => number) => ({
-  store: () => checkStore(opened),
+const checksOf = (opened: WritePath, front: Front, following: FollowingWatch, reportNowMs: () => number) => ({
+  store: () => checkStore(opened, front, following),
   writing: () => describeStops(opened.store, ['reports'])[0],
   ingest: () => checkLag(opened, reportNowMs()),
-  workers: check,
+  workers: front.check,
 });
 
 /** Where the private listener is, and what answers /ingest and /sandbox there. */
@@ -289,15 +291,21 @@ const describeStops = (store: Store, parts: readonly WritingPart[]): readonly st
       parts.includes(part) ? [`writing to ${part} has stopped (${code}): ${reason}`] : [],
     );
 
-const describeDegradation = (store: Store, front: Front): readonly string[] => {
+const describeDegradation = (store: Store, front: Front, following: FollowingWatch): readonly string[] => {
   const all = new Map([...store.damage(), ...front.damage()].map((one) => [`${one.table} ${one.key}`, one]));
   const stops = describeStops(store, ['administration', 'rollups']);
-  return [...stops, ...describeDamage([...all.values()]), ...front.degraded()];
+  const behind = front.live === undefined ? following.describe() : [];
+  return [...stops, ...behind, ...describeDamage([...all.values()]), ...front.degraded()];
 };
 
-const checkStore = async ({ store }: WritePath): Promise<string | undefined> => {
+/** What workers serve is as new as what they read themselves. */
+const checkStore = async (
+  { store }: WritePath,
+  { live }: Front,
+  following: FollowingWatch,
+): Promise<string | undefined> => {
   await store.reports.position();
-  return undefined;
+  return live === undefined ? undefined : following.describe()[0];
 };
 
 const checkLag = async ({ store, view }: WritePath, nowMs: number): Promise<string | undefined> =>

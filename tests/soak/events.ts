@@ -239,7 +239,15 @@ export const soakEvents = {
     act: ({ deployment }) => deployment.database.failOver(),
     allows: [withoutDatabase],
     restMs: 25 * 60_000, // so that a server lives long enough to tell whether its memory grows
-    mayAlert: ['ServerErrors', 'DatabaseFails', 'NothingStored', 'NodeNotReady', 'WritingStopped', 'StreamsStale'],
+    mayAlert: [
+      'ServerErrors',
+      'DatabaseFails',
+      'NothingStored',
+      'NodeNotReady',
+      'WritingStopped',
+      'FollowingStopped',
+      'StreamsStale',
+    ],
   },
   certificate: { act: renewCertificate },
   secret: { act: rotateSecret },

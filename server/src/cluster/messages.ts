@@ -52,8 +52,8 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string; readonly syscall?: string }
   /** What came up since the last time: tokens given, lines of the log. */
   | { readonly kind: 'news'; readonly limits: SpentLimits; readonly lines: readonly string[] }
-  /** What is wrong with it now while it still answers, whenever that changes. */
-  | { readonly kind: 'degraded'; readonly reasons: readonly string[] }
+  /** What is wrong with it now while it still answers, whenever that changes; and whether it learns of nothing new. */
+  | { readonly kind: 'degraded'; readonly reasons: readonly string[]; readonly isLeftBehind: boolean }
   /** It came across a damaged record. */
   | { readonly kind: 'damaged'; readonly damage: Damage }
   | { readonly kind: 'metrics'; readonly values: readonly MetricValues[] };

@@ -74,7 +74,7 @@ type Member = Pinged & {
   /** Where it listens; undefined before. */
   url: string | undefined;
   hasStoppedListening: boolean;
-  degraded: readonly string[];
+  degraded: Pick<Extract<FromWorker, { kind: 'degraded' }>, 'reasons' | 'isLeftBehind'>;
   failure: NodeJS.ErrnoException | undefined;
   /** Kinds of messages that have not left yet. */
   readonly unsent: Set<ToWorker['kind']>;
@@ -194,7 +194,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     } else if (message.kind === 'news') {
       limits.tell(id, message.limits);
       writeLog(message.lines);
-    } else if (message.kind === 'degraded') member.degraded = message.reasons;
+    } else if (message.kind === 'degraded') member.degraded = message;
     else if (message.kind === 'damaged') damage.note(message.damage);
     else if (message.kind === 'metrics') totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();
@@ -213,7 +213,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
       startedMs: performance.now(),
       url: undefined,
       hasStoppedListening: false,
-      degraded: [],
+      degraded: { reasons: [], isLeftBehind: false },
       failure: undefined,
       unanswered: 0,
       unsent: new Set(),
@@ -346,12 +346,16 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
 
 const checkWorkers = (up: readonly Member[]): string | undefined => {
   if (up.length === 0) return 'no worker is running; see the log';
-  return up.every((member) => silentSeconds(member) !== undefined) ? 'no worker answers; see the log' : undefined;
+  const answering = up.filter((member) => silentSeconds(member) === undefined);
+  if (answering.length === 0) return 'no worker answers; see the log';
+  return answering.every(({ degraded }) => degraded.isLeftBehind)
+    ? 'no worker learns of new reports; see the log'
+    : undefined;
 };
 
 const describeMember = (member: Member): readonly string[] => {
   const seconds = silentSeconds(member);
-  const reasons = [...(seconds === undefined ? [] : [`no answer for ${seconds} s`]), ...member.degraded];
+  const reasons = [...(seconds === undefined ? [] : [`no answer for ${seconds} s`]), ...member.degraded.reasons];
   return reasons.map((reason) => `worker ${member.worker.id}: ${reason}`);
 };
 

@@ -4,7 +4,8 @@ import '../runtime/one-core.ts';
 
 import { openSecretBox } from '../access/key.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
-import { watchDescriptors } from '../connections/descriptors.ts';
+import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
+import { watchFollowing } from '../observe/following.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
@@ -106,9 +107,17 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
   const reporting = createReporting(settings.logLevel, limits, () => read?.activeRequests() ?? 0);
   const { observe, metrics } = reporting;
+  let descriptors: DescriptorWatch | undefined;
+  const following = watchFollowing(() => tellDegraded());
+  const tellDegraded = (): void => {
+    const behind = following.describe();
+    const reasons = [...(descriptors?.describe() ?? []), ...behind];
+    void tell({ kind: 'degraded', reasons, isLeftBehind: behind.length > 0 });
+  };
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
     tell: (event) => {
       observe(event);
+      following.observe(event);
       if (event.kind !== 'damaged') return;
       const { kind, total: _, ...damage } = event;
       void tell({ kind, damage });
@@ -119,7 +128,8 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
   const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
   read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
   const listening = read;
-  const descriptors = watchDescriptors(observe, () => void tell({ kind: 'degraded', reasons: descriptors.describe() }));
+  const watched = watchDescriptors(observe, tellDegraded);
+  descriptors = watched;
   return {
     url: listening.url,
     checkAppended: store.reports.checkAppended,
@@ -128,7 +138,7 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
     stopListening: listening.stopListening,
     drain: async (): Promise<void> => {
       await listening.drain();
-      descriptors.stop();
+      watched.stop();
       view.close();
       await store.close();
       await reporting.close();

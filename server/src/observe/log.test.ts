@@ -112,6 +112,16 @@ test('log: a replica that is not used is a warning with the reason; its use agai
   ]);
 });
 
+test('log: a process that learns of nothing new is an error with the reason, and a line when it does again', () => {
+  const log = open();
+  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.' });
+  log.observe({ kind: 'followingResumed', seconds: 12.5 });
+  expect(log.parsed()).toMatchObject([
+    { level: 'error', event: 'followingStopped', reason: 'The database rejects statements.' },
+    { level: 'info', event: 'followingResumed', durationMs: 12_500 },
+  ]);
+});
+
 test('log: what a sandbox broke on purpose is no failure, however slow', () => {
   const log = open();
   log.observe(request({ status: 503, code: 'sandbox_fault', durationMs: 5_000 }));

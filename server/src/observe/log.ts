@@ -143,6 +143,9 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'replicaUnused':
     case 'replicaUsed':
       return replicaLine(observation);
+    case 'followingStopped':
+    case 'followingResumed':
+      return followingLine(observation);
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':
@@ -152,11 +155,7 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'reloaded':
       return reloadedLine(observation);
     case 'adminReloadFailed':
-      return {
-        level: 'error',
-        fields: { event, error: describeError(observation.error) },
-        complaint: 'admin_reload_failed',
-      };
+      return reloadFailedLine(observation);
     case 'warning':
       return warningLine(observation);
     case 'liveOpened':
@@ -175,6 +174,12 @@ const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observatio
   const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
   return { level: 'info', fields: { event, settings, ...shown } };
 };
+
+const reloadFailedLine = ({ kind: event, error }: Extract<Observation, { kind: 'adminReloadFailed' }>): Line => ({
+  level: 'error',
+  fields: { event, error: describeError(error) },
+  complaint: 'admin_reload_failed',
+});
 
 const secretLine = (found: Extract<Observation, { kind: 'secretNotOpened' }>): Line => {
   const { kind: event, userId, secretId, error } = found;
@@ -224,6 +229,13 @@ const replicaLine = (told: Extract<Observation, { kind: 'replicaUnused' | 'repli
     return { level: 'info', fields: { event, replica, durationMs: roundMs(told.seconds * 1_000) } };
   const { reason } = told;
   return { level: 'warn', fields: { event, replica, reason: cut(reason) }, complaint: 'replica_unused' };
+};
+
+const followingLine = (told: Extract<Observation, { kind: 'followingStopped' | 'followingResumed' }>): Line => {
+  const { kind: event } = told;
+  return told.kind === 'followingResumed'
+    ? { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } }
+    : { level: 'error', fields: { event, reason: cut(told.reason) }, complaint: 'following_stopped' };
 };
 
 const writingLine = (told: Writing): Line => {

@@ -46,13 +46,7 @@ export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }: MetricsOptions): Metrics => {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);
-  const countReports = createCounts(
-    registry,
-    'sealpost_reports_ingested_total',
-    'Reports that came in, by result.',
-    'result',
-    ['stored', 'duplicate', ...Object.keys(rejections)],
-  );
+  const countReports = createReportCounts(registry);
   const visible = createHistogram(
     'sealpost_report_ingest_to_visible_seconds',
     'From a report’s arrival until readers see it.',
@@ -84,6 +78,8 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
         case 'staleReaders':
         case 'damaged':
         case 'endedUnexpectedly':
+        case 'followingStopped':
+        case 'followingResumed':
         case 'writingStopped':
         case 'writingResumed':
         case 'threadEnded':
@@ -166,6 +162,13 @@ const createCounts = (registry: Registry, name: string, help: string, label: str
   for (const value of values) counter.inc({ [label]: value }, 0);
   return (value: string, count: number): void => counter.inc({ [label]: value }, count);
 };
+
+const createReportCounts = (registry: Registry) =>
+  createCounts(registry, 'sealpost_reports_ingested_total', 'Reports that came in, by result.', 'result', [
+    'stored',
+    'duplicate',
+    ...Object.keys(rejections),
+  ]);
 
 const createRequestMetrics = (registry: Registry) => {
   const duration = createHistogram(

@@ -1,4 +1,4 @@
-// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped writing, threads that ended.
+// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped following and writing, threads that ended.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { replacedThreads } from '../runtime/threads.ts';
 import { writingParts } from '../store/store.ts';
@@ -6,7 +6,17 @@ import type { StoreEvent } from '../store/store-event.ts';
 
 type Told = Extract<
   StoreEvent,
-  { kind: 'staleReaders' | 'damaged' | 'endedUnexpectedly' | 'writingStopped' | 'writingResumed' | 'threadEnded' }
+  {
+    kind:
+      | 'staleReaders'
+      | 'damaged'
+      | 'endedUnexpectedly'
+      | 'followingStopped'
+      | 'followingResumed'
+      | 'writingStopped'
+      | 'writingResumed'
+      | 'threadEnded';
+  }
 >;
 
 export const createStoreMetrics = (registry: Registry): ((event: Told) => void) => {
@@ -23,6 +33,10 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
   const ends = gauge(
     'sealpost_unexpected_ends',
     'Processes in a row that ended without closing the store, before this one.',
+  );
+  const notFollowing = gauge(
+    'sealpost_store_following_stopped',
+    '1 while a process does not learn of new reports and changes in the database.',
   );
   const stopped = gauge(
     'sealpost_store_writing_stopped',
@@ -41,6 +55,8 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     if (event.kind === 'staleReaders') staleReaders.set(event.count);
     else if (event.kind === 'damaged') damaged.set(event.total);
     else if (event.kind === 'endedUnexpectedly') ends.set(event.times);
+    else if (event.kind === 'followingStopped') notFollowing.set(1);
+    else if (event.kind === 'followingResumed') notFollowing.set(0);
     else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
     else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
   };

@@ -4,8 +4,10 @@ import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
 import type { DamageLog } from '../damage.ts';
 import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
 import type { Place } from './append.ts';
 import type { Run } from './connection.ts';
+import { createFollowState } from './follow-state.ts';
 import { createNewestReports, createRecent, type Reached } from './memory.ts';
 import type { Partitions } from './partitions.ts';
 import {
@@ -67,6 +69,7 @@ export type FeedParts = Source & {
   readonly partitions: Partitions;
   /** For reads of what is no longer in memory: many may come at once, and following must not wait behind them. */
   readonly others: Source;
+  readonly tell?: (event: StoreEvent) => void;
 };
 
 /** Loads the newest report of every stream and follows from there. */
@@ -78,7 +81,13 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   const appended = createListenerSet();
   const admin = createListenerSet();
   const { step, leaveBehind } = createStep(parts, memory, seen, { appended, admin });
-  const looking = createCoalescer(step);
+  const following = createFollowState(parts.tell ?? (() => {}));
+  const looking = createCoalescer(() =>
+    step().then(following.worked, (error: unknown) => {
+      following.failed(error);
+      throw error;
+    }),
+  );
   const lookSoon = () => void looking.wake().catch(() => {}); // a failure is made good by the next look
   const timer = setInterval(lookSoon, pollMs).unref();
   return {
@@ -112,6 +121,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
     },
     look: looking.wake,
     close: async () => {
+      following.close();
       clearInterval(timer);
       await looking.stop();
     },

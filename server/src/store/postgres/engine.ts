@@ -160,7 +160,7 @@ const compose = async (
   await partitions.refresh();
   const damage = createDamageLog((found, total) => tell({ kind: 'damaged', total, ...found }));
   const source = ({ run }: Pool) => ({ run, damage, byKeys: createKeyReads(run, tables, partitions) });
-  const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads) });
+  const feed = await openFeed({ ...source(watch), tables, partitions, others: source(reads), tell });
   const origin = randomUUID();
   const stopListening = listen(address, tables.channel, (told) => {
     // What this process appended, it knows.
