@@ -323,7 +323,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
   return {
     url: String(firsts[0]?.url),
     check: () => checkWorkers(up()),
-    degraded: () => up().flatMap(describeMember),
+    degraded: () => [...describeMissing(up().length, options.settings.workers), ...up().flatMap(describeMember)],
     damage: damage.list,
     values: async () => {
       const answering = up().filter((member) => silentSeconds(member) === undefined);
@@ -352,6 +352,10 @@ const checkWorkers = (up: readonly Member[]): string | undefined => {
     ? 'no worker learns of new reports; see the log'
     : undefined;
 };
+
+/** Where none is left, that is the reason why the node is not ready. */
+const describeMissing = (running: number, wanted: number): readonly string[] =>
+  running === 0 || running >= wanted ? [] : [`${wanted - running} of ${wanted} workers not running; see the log`];
 
 const describeMember = (member: Member): readonly string[] => {
   const seconds = silentSeconds(member);
