@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createWorld, type Server, startServer } from './support/real-program.ts';
+import { startPostgres } from './support/running-postgres.ts';
 
 const probe = async ({ opsUrl }: Server) => (await (await fetch(`${opsUrl}/readyz`)).json()) as object;
 
@@ -20,5 +21,33 @@ test('readiness: while a worker cannot be replaced, the node is ready and says s
   } finally {
     await server.stop();
     world.remove();
+  }
+});
+
+test('readiness: accounts and streams that cannot be read after a change are named for every process, until they can', async () => {
+  const postgres = await startPostgres();
+  const world = await createWorld(postgres.url('readiness'));
+  const server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
+  const database = postgres.connect();
+  try {
+    expect(await probe(server)).toEqual({ ready: true, reasons: [] });
+    await database.unsafe('ALTER TABLE readiness.records RENAME TO elsewhere');
+    await database.unsafe("UPDATE readiness.counters SET value = value + 1 WHERE name = 'admin'");
+    const why =
+      /^accounts, streams and signers are those from before their last change, which cannot be read: .*readiness/;
+    const fromWorker = new RegExp(why.source.replace('^', '^worker 1: '));
+    await expect
+      .poll(() => probe(server))
+      .toEqual({
+        ready: true,
+        reasons: [],
+        degraded: [expect.stringMatching(fromWorker), expect.stringMatching(why)],
+      });
+    await database.unsafe('ALTER TABLE readiness.elsewhere RENAME TO records');
+    await expect.poll(() => probe(server)).toEqual({ ready: true, reasons: [] });
+  } finally {
+    await server.stop();
+    world.remove();
+    await postgres.stop();
   }
 });

@@ -15,6 +15,7 @@ import { type FollowingWatch, watchFollowing } from './observe/following.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
+import { watchReloads } from './observe/reloads.ts';
 import { type OpsListener, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -71,6 +72,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   let ops: OpsListener | undefined;
   let stopping: Promise<void> | undefined;
   const following = watchFollowing();
+  const reloads = watchReloads();
   const metrics = createMetrics({
     readings: createReadings(
       () => write,
@@ -80,7 +82,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     staleAfterSeconds,
     ofProcess: sandbox?.isEmbedded !== true,
   });
-  const observe = createObserver([log.observe, metrics.observe, following.observe]);
+  const observe = createObserver([log.observe, metrics.observe, following.observe, reloads.observe]);
   const closing = new AbortController();
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
@@ -94,7 +96,8 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting, sandbox), box, observe);
     write = opened;
-    const missingKeys = createMissingKeys(opened.view, box);
+    reloads.follow(opened.view);
+    const looks = [reloads.describe, createMissingKeys(opened.view, box)];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {
@@ -103,7 +106,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
         ...checksOf(opened, listening, following, reportNowMs),
       },
-      degraded: () => [...describeDegradation(opened.store, listening, following), ...missingKeys()],
+      degraded: () => [...describeDegradation(opened.store, listening, following), ...looks.flatMap((look) => look())],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       observe,
     };

@@ -9,6 +9,7 @@ import { watchFollowing } from '../observe/following.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
+import { watchReloads } from '../observe/reloads.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
 import { createWorkerLimits, machineMs } from './limits.ts';
@@ -109,9 +110,10 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
   const { observe, metrics } = reporting;
   let descriptors: DescriptorWatch | undefined;
   const following = watchFollowing(() => tellDegraded());
+  const reloads = watchReloads(() => tellDegraded());
   const tellDegraded = (): void => {
     const behind = following.describe();
-    const reasons = [...(descriptors?.describe() ?? []), ...behind];
+    const reasons = [...(descriptors?.describe() ?? []), ...behind, ...reloads.describe()];
     void tell({ kind: 'degraded', reasons, isLeftBehind: behind.length > 0 });
   };
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
@@ -125,7 +127,12 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
     share: settings.workers + 1,
     replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
   });
-  const view = await openAdminView(store.admin, (error) => observe({ kind: 'adminReloadFailed', error }));
+  const view = await openAdminView(store.admin, (error) => {
+    const failed = { kind: 'adminReloadFailed', error } as const;
+    observe(failed);
+    reloads.observe(failed);
+  });
+  reloads.follow(view);
   read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
   const listening = read;
   const watched = watchDescriptors(observe, tellDegraded);
