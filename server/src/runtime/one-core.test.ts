@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, copyFileSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -8,16 +8,18 @@ import { allowedCores } from '../../../tests/load/cores.ts';
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-one-core-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const oneCore = new URL('./one-core.ts', import.meta.url).href;
+// It has no types, and a loader would be a thread: V8 ends the process once it has written, and threads that run then may make that a crash.
+const oneCore = join(folder, 'one-core.mjs');
+copyFileSync(new URL('./one-core.ts', import.meta.url), oneCore);
 
 /** What V8 says of itself, in a process that a program starts and that has loaded the module. V8 writes more than a pipe takes, and does not wait. */
 const marksConcurrently = (starter: readonly string[]): boolean => {
   const file = join(folder, `flags-${starter.length}`);
   const code = 'import { setFlagsFromString } from "node:v8"; setFlagsFromString("--help");';
-  const args = ['--import', 'tsx', '--import', oneCore, '--input-type=module', '--eval', code];
+  const args = ['--import', oneCore, '--input-type=module', '--eval', code];
   const output = openSync(file, 'w');
   const [program = '', ...rest] = [...starter, process.execPath, ...args];
-  execFileSync(program, rest, { stdio: ['ignore', output, 'inherit'] });
+  spawnSync(program, rest, { stdio: ['ignore', output, 'inherit'] });
   closeSync(output);
   const [, flag] = /--concurrent-marking \(.*\n.*default: (\S+)/.exec(readFileSync(file, 'utf8')) ?? [];
   expect(flag).toBeDefined();
