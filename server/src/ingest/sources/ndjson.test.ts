@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { Ingest } from '../ingest.ts';
 import type { LineResult } from '../report-line.ts';
@@ -46,6 +47,21 @@ test('ndjson: lines arrive whole and numbered, however the bytes are cut', async
       [2, '€uro'],
       [4, 'last'],
     ]);
+});
+
+test('ndjson: a last character that is cut off still makes a line, with a result', async () => {
+  const { ingest, seen } = createRecorder();
+  const pieces = [Buffer.from('a\n'), Buffer.from('€').subarray(0, 2)];
+  const numbers: number[] = [];
+  for await (const results of ingestNdjson(ingest, Readable.from(pieces)))
+    numbers.push(...results.map(({ line }) => line));
+  expect([numbers, seen]).toEqual([
+    [1, 2],
+    [
+      [1, 'a'],
+      [2, '\ufffd'],
+    ],
+  ]);
 });
 
 test('ndjson: no input gives no output; empty lines are skipped', async () => {

@@ -79,6 +79,7 @@ async function* toBatches(input: AsyncIterable<Uint8Array>, cut: AbortSignal | u
       rest = rest.slice(0, lineCharactersMax + 1); // ingest will reject a line this long; this bounds memory
     }
   }
+  rest += decoder.decode(); // a character that was cut off is a line, too
   if (rest !== '' && cut?.aborted !== true) yield* take(rest);
 }
 
