@@ -37,6 +37,8 @@ export type TargetResult = {
   readonly seed: number;
   readonly runs: number;
   readonly seconds: number;
+  /** CPU time of the processes that ran inputs, to half a second each; 0 where the system does not say. */
+  readonly cpuSeconds: number;
   readonly outcomes: number;
   readonly findings: readonly Finding[];
   /** Inputs that reached something that the corpus does not. */
@@ -56,7 +58,7 @@ const shorteningTriesDefault = 24;
 
 type Ending = 'done' | 'hang' | 'crash' | 'memory';
 
-type ChildRun = { readonly ending: Ending; readonly input: Buffer; readonly output: string };
+type ChildRun = { readonly ending: Ending; readonly input: Buffer; readonly output: string; readonly cpuMs: number };
 
 const rssOf = (pid: number): number => {
   try {
@@ -109,12 +111,14 @@ const runChild = (
     const child = startChild(order);
     let [output, ending, isTold]: [string, Ending, boolean] = ['', 'crash', false];
     let seen = { number: -1, atMs: 0, cpuMs: 0 };
+    let cpuMs = 0;
     const end = (found: Ending): void => {
       ending = found;
       child.kill('SIGKILL');
     };
     const watch = setInterval(() => {
       const now = { number: readCurrent(order.current).number, atMs: Date.now(), cpuMs: cpuMsOf(child.pid ?? 0) };
+      cpuMs = Math.max(cpuMs, now.cpuMs);
       if (now.number !== seen.number) seen = now;
       // Before the first input the target opens: a store, a server, threads.
       else if (now.number === -1) return;
@@ -135,7 +139,7 @@ const runChild = (
       clearInterval(watch);
       signal?.removeEventListener('abort', stop);
       const { input } = readCurrent(order.current);
-      resolve({ ending: isTold ? 'done' : ending, input: Buffer.from(input), output });
+      resolve({ ending: isTold ? 'done' : ending, input: Buffer.from(input), output, cpuMs });
     });
   });
 
@@ -184,7 +188,7 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
   const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : startedMs + run.minutes * 60_000;
   const findings: Finding[] = [];
   let [before, now, novel, seed]: [number, number, Buffer[], number] = [0, 0, [], run.seed];
-  let outcomes = 0;
+  let [outcomes, cpuMs] = [0, 0];
   const seconds = (): number => (Date.now() - startedMs) / 1_000;
   const add = (finding: Finding): void => {
     if (findings.some(({ message }) => message === finding.message)) return;
@@ -210,6 +214,7 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
       rmSync(order.current, { force: true });
       const ended = await runChild(order, hangMs, signal, onMessage);
       before += now;
+      cpuMs += ended.cpuMs;
       now = 0;
       if (ended.ending === 'done' || signal?.aborted) break;
       add((await confirm(order, ended, folder, hangMs / 4, shorteningTries)) ?? unconfirmed(ended));
@@ -218,5 +223,14 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return { name, seed: run.seed, runs: before, seconds: seconds(), outcomes, findings, novel };
+  return {
+    name,
+    seed: run.seed,
+    runs: before,
+    seconds: seconds(),
+    cpuSeconds: cpuMs / 1_000,
+    outcomes,
+    findings,
+    novel,
+  };
 };

@@ -39,7 +39,8 @@ const unitSeconds: Readonly<Record<string, number>> = { w: 7 * daySeconds, d: da
 const parseRelative = (text: string, nowMs: number): ParsedTime | undefined => {
   const [, sign, parts] = /^(-?)((?:[0-9]{1,9} ?(?:w|d|h|min|m|s) ?)+)$/i.exec(text) ?? [];
   if (parts === undefined) return undefined;
-  if (sign === '') return { problem: `For a time before now, begin with a minus sign: -${shorten(parts.replaceAll(' ', ''))}.` };
+  if (sign === '')
+    return { problem: `For a time before now, begin with a minus sign: -${shorten(parts.replaceAll(' ', ''))}.` };
   const ago = [...parts.matchAll(/([0-9]{1,9}) ?([a-z])/gi)].reduce(
     (sum, [, count, unit = 's']) => sum + Number(count) * (unitSeconds[unit.toLowerCase()] ?? 1),
     0,
