@@ -18,6 +18,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
+import { TestRunner } from 'vitest';
 import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
 import { joinDemo } from '../demo-host.ts';
 import { openBrowser, openBrowserTimeoutMs } from '../support/browser.ts';
@@ -49,7 +50,7 @@ export type OpenPage = {
 
 export type ExplorerWorld = OpenServer & {
   readonly openPage: (options?: PageOptions) => Promise<OpenPage>;
-  /** Closes every open page; throws with their problems. */
+  /** Closes every open page; throws with their problems. After a test that failed, prints what they showed. */
   readonly closePages: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -147,6 +148,8 @@ const openPages = (browser: Browser, { url, userId, secret, feedIds }: OpenServe
     closePages: async () => {
       const pages = [...opened];
       opened.clear();
+      if (TestRunner.getCurrentTest()?.result?.state === 'fail')
+        for (const open of pages) process.stderr.write(`${await open.describe()}\n`);
       const problems = pages.flatMap((open) => open.problems());
       await Promise.all(pages.map((open) => open.close()));
       if (problems.length > 0) throw new Error(`The page had problems:\n${problems.join('\n')}`);
@@ -156,7 +159,12 @@ const openPages = (browser: Browser, { url, userId, secret, feedIds }: OpenServe
 
 type OpenServer = Pick<Demo, 'url' | 'userId' | 'secret' | 'feedIds'>;
 
-type WatchedPage = OpenPage & { readonly problems: () => readonly string[]; readonly close: () => Promise<void> };
+type WatchedPage = OpenPage & {
+  readonly problems: () => readonly string[];
+  /** Its address, its text, and all that it reported, also what is allowed. */
+  readonly describe: () => Promise<string>;
+  readonly close: () => Promise<void>;
+};
 
 const openWatchedPage = async (
   browser: Browser,
@@ -194,6 +202,13 @@ const openWatchedPage = async (
       await tab.screenshot({ path: join(target, `${name}-${viewport}-${theme}.png`), fullPage: of === 'page' });
     },
     expectAccessible: (within) => expectAccessible(page, within),
+    describe: async () => {
+      const text = await page
+        .locator('main')
+        .innerText({ timeout: 5_000 })
+        .catch((error: Error) => error.message);
+      return [`The page ${page.url()} showed:`, text.slice(0, 4_000), ...problems].join('\n');
+    },
     problems: () => problems.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     close: async () => {
       if (!page.isClosed()) await page.unrouteAll({ behavior: 'ignoreErrors' }); // a request that is being answered when its page closes is no failure
