@@ -61,7 +61,7 @@ export const exchange = (
     else socket.write(all);
   });
 
-/** Takes received bytes apart by Content-Length. Answers to HEAD do not fit here. */
+/** Takes received bytes apart by Content-Length. An answer to HEAD, which has a length and no body, fits here only if another one follows. */
 export const splitAnswers = (received: string): Exchange => {
   const answers: RawAnswer[] = [];
   let rest = received;
@@ -75,7 +75,8 @@ export const splitAnswers = (received: string): Exchange => {
         return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
       }),
     );
-    const length = Number(headers['content-length'] ?? 0);
+    const isHead = rest.startsWith('HTTP/1.', end + 4);
+    const length = isHead ? 0 : Number(headers['content-length'] ?? 0);
     const body = rest.slice(end + 4, end + 4 + length);
     if (body.length < length) return { answers, rest };
     answers.push({ status: Number(statusLine.split(' ')[1]), headers, body });

@@ -52,8 +52,8 @@ test('config: without any source every setting has its default', () => {
 test('config: the key is in the folder of its own store, unless a setting says otherwise', () => {
   const keyFileOf = (store: string, env = {}) => resolve({ flags: { store }, env }).values.keyFile;
   expect(
-    ['lmdb:./data', './here', '/srv/store/', 'lmdb:/srv/store', 'lmdb:store', 'lmdb:', '/'].map((store) =>
-      keyFileOf(store),
+    ['lmdb:./data', './here', '/srv/store/', 'lmdb:/srv/store', 'lmdb:store', 'lmdb: spaced', 'lmdb:', '/'].map(
+      (store) => keyFileOf(store),
     ),
   ).toEqual([
     './data/sealpost.key',
@@ -61,6 +61,7 @@ test('config: the key is in the folder of its own store, unless a setting says o
     '/srv/store/sealpost.key',
     '/srv/store/sealpost.key',
     'store/sealpost.key',
+    'spaced/sealpost.key',
     './sealpost.key',
     '/sealpost.key',
   ]);

@@ -13,6 +13,7 @@ import {
   parseList,
   parseListen,
   parseRetentionBytes,
+  parseStore,
   parseText,
   parseThreads,
   perSecond,
@@ -50,7 +51,7 @@ export const settingsTable = {
     env: 'SEALPOST_STORE',
     flag: '--store <url>',
     defaultText: 'lmdb:./data',
-    parse: parseText,
+    parse: parseStore,
     format: hidePassword,
     expected: 'the address of a store, lmdb:FOLDER or postgres://USER@HOST/DATABASE',
     help: 'where reports and administrative records are stored',
@@ -388,7 +389,7 @@ const parseFile = (file: string, content: unknown): Readonly<Partial<Record<Sett
     if (typeof value !== 'string' && typeof value !== 'number')
       throw new SettingError(`The setting ${name} is neither a string nor a number in ${file}.`);
     const { parse, expected } = rowOf(name as SettingName); // just looked for
-    if (typeof value === 'number' && parse === parseText)
+    if (typeof value === 'number' && (parse === parseText || parse === parseStore))
       throw new SettingError(`The setting ${name} is a number in ${file}, expected a string: ${expected}.`);
     return [name, String(value)];
   });

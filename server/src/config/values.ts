@@ -12,6 +12,9 @@ export const wholeNumber =
 
 export const parseText = (raw: string): string | undefined => raw.trim() || undefined;
 
+/** Spaces around the folder go too: the default key file, which is in it, would otherwise be another one when it is given as shown. */
+export const parseStore = (raw: string): string | undefined => parseText(raw)?.replace(/^lmdb:\s+/, 'lmdb:');
+
 export const threadsMax = 64; // also of workers: rate-limit.ts counts with no more
 export const parseThreads = (raw: string): number | undefined =>
   raw === 'auto' ? Math.min(availableParallelism(), threadsMax) : wholeNumber(0, threadsMax)(raw);
