@@ -138,6 +138,12 @@ test('fuzz: the same seed gives the same inputs', async () => {
   expect(other).not.toEqual(first);
 });
 
+test('fuzz: a target with another outcome for each input does not fill the memory', async () => {
+  const fuzzer = createFuzzer({ seeds: [], run: (input) => input.toString('hex') }, { seed: 1, corpus: [] });
+  for (let i = 0; i < 30_000; i++) await fuzzer.runOne(Buffer.from(`${i}`));
+  expect([fuzzer.runs(), fuzzer.outcomes.size]).toEqual([30_000, 20_000]);
+});
+
 test('fuzz: an input is shortened to what makes it fail', async () => {
   const fails = (input: Buffer): boolean => input.includes('a') && input.includes('b');
   expect(String(await minimize(Buffer.from('xxxxaxxxxxxxbxx'), fails, 1_000))).toBe('ab');

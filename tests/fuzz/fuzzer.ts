@@ -29,6 +29,8 @@ export type FuzzerOptions = {
 
 /** Inputs kept at most; what is new after that is run and forgotten. */
 const poolMax = 5_000;
+/** Outcomes kept at most: a target with one for almost every input would fill the memory, until its process seemed to hang. */
+const outcomesMax = 20_000;
 /** Inputs between two checks of the target. */
 const checkEvery = 256;
 const minimizeTriesMax = 1_500;
@@ -46,7 +48,7 @@ export const createFuzzer = (target: Target, { seed, corpus, onRun = () => {} }:
     try {
       const outcome = target.run(input);
       const text = typeof outcome === 'string' ? outcome : await outcome;
-      if (!outcomes.has(text)) outcomes.set(text, Buffer.from(input));
+      if (!outcomes.has(text) && outcomes.size < outcomesMax) outcomes.set(text, Buffer.from(input));
       return undefined;
     } catch (error) {
       return causeOf(error);
