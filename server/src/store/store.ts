@@ -330,7 +330,6 @@ export type WritingStop = {
   readonly part: WritingPart;
   readonly code: StoreErrorCode;
   readonly reason: string;
-  readonly sinceMs: number;
 };
 
 /** A record that is not what was written. `key` names it as text; `feedId` is present where only one stream is affected. */

@@ -29,9 +29,9 @@ export type WriteStateOptions = {
 };
 
 export const createWriteState = (options: WriteStateOptions): WriteState => {
-  const { part, tell, probe, nowMs = Date.now, probeEveryMs = 1_000, graceMs = 0 } = options;
+  const { part, tell, probe, nowMs = () => performance.now(), probeEveryMs = 1_000, graceMs = 0 } = options;
   let stop: WritingStop | undefined;
-  let failing: { readonly sinceMs: number; readonly since: number } | undefined;
+  let failingSinceMs: number | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isProbing = false;
   let isClosed = false; // a write may still be in progress
@@ -49,10 +49,10 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
     failed: ({ code, message }) => {
       // A lost place does not come back, even if something else fails later.
       if (isClosed || stop?.code === 'store_taken_over') return;
-      failing ??= { sinceMs: nowMs(), since: performance.now() };
+      failingSinceMs ??= nowMs();
       const isNews = stop === undefined || code === 'store_taken_over';
-      if (performance.now() - failing.since >= graceMs) {
-        stop = { part, code, reason: message, sinceMs: failing.sinceMs };
+      if (nowMs() - failingSinceMs >= graceMs) {
+        stop = { part, code, reason: message };
         if (isNews) tell({ kind: 'writingStopped', ...stop });
       }
       if (code === 'store_taken_over') endProbes();
@@ -60,9 +60,9 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
     },
     worked: () => {
       if (isClosed || stop?.code === 'store_taken_over') return;
-      if (stop !== undefined)
-        tell({ kind: 'writingResumed', part, seconds: Math.max(0, nowMs() - stop.sinceMs) / 1_000 }); // the clock may have been set back
-      [stop, failing] = [undefined, undefined];
+      if (stop !== undefined && failingSinceMs !== undefined)
+        tell({ kind: 'writingResumed', part, seconds: (nowMs() - failingSinceMs) / 1_000 });
+      [stop, failingSinceMs] = [undefined, undefined];
       endProbes();
     },
     current: () => stop,
