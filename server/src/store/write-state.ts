@@ -1,4 +1,5 @@
 // Tracks whether a part of a store can be written: reports once when writing stops, retries every second, and reports once when it works again.
+import { createFailureState } from '../runtime/failure-state.ts';
 import type { StoreError, WritingPart, WritingStop } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 
@@ -29,12 +30,20 @@ export type WriteStateOptions = {
 };
 
 export const createWriteState = (options: WriteStateOptions): WriteState => {
-  const { part, tell, probe, nowMs = () => performance.now(), probeEveryMs = 1_000, graceMs = 0 } = options;
-  let stop: WritingStop | undefined;
-  let failingSinceMs: number | undefined;
+  const { part, tell, probe, nowMs, probeEveryMs = 1_000, graceMs } = options;
   let timer: NodeJS.Timeout | undefined;
   let isProbing = false;
   let isClosed = false; // a write may still be in progress
+  const stopOf = ({ code, message }: StoreError): WritingStop => ({ part, code, reason: message });
+  const report = (error: StoreError): void => tell({ kind: 'writingStopped', ...stopOf(error) });
+  const state = createFailureState<StoreError>({
+    graceMs,
+    nowMs,
+    began: report,
+    ended: (seconds) => tell({ kind: 'writingResumed', part, seconds }),
+  });
+  /** A lost place does not come back, even if something else fails later. */
+  const isLost = (): boolean => state.cause()?.code === 'store_taken_over';
   const tryWriting = async (): Promise<void> => {
     if (isProbing) return;
     isProbing = true;
@@ -46,26 +55,23 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
     timer = undefined;
   };
   return {
-    failed: ({ code, message }) => {
-      // A lost place does not come back, even if something else fails later.
-      if (isClosed || stop?.code === 'store_taken_over') return;
-      failingSinceMs ??= nowMs();
-      const isNews = stop === undefined || code === 'store_taken_over';
-      if (nowMs() - failingSinceMs >= graceMs) {
-        stop = { part, code, reason: message };
-        if (isNews) tell({ kind: 'writingStopped', ...stop });
-      }
-      if (code === 'store_taken_over') endProbes();
+    failed: (error) => {
+      if (isClosed || isLost()) return;
+      const hadStopped = state.cause() !== undefined;
+      state.failed(error);
+      if (hadStopped && isLost()) report(error);
+      if (error.code === 'store_taken_over') endProbes();
       else timer ??= setInterval(() => void tryWriting(), probeEveryMs).unref();
     },
     worked: () => {
-      if (isClosed || stop?.code === 'store_taken_over') return;
-      if (stop !== undefined && failingSinceMs !== undefined)
-        tell({ kind: 'writingResumed', part, seconds: (nowMs() - failingSinceMs) / 1_000 });
-      [stop, failingSinceMs] = [undefined, undefined];
+      if (isClosed || isLost()) return;
+      state.worked();
       endProbes();
     },
-    current: () => stop,
+    current: () => {
+      const error = state.cause();
+      return error && stopOf(error);
+    },
     close: () => {
       isClosed = true;
       endProbes();

@@ -1,0 +1,48 @@
+// Tracks an operation that is repeated while it fails: it counts as failing once no attempt has worked for a while, until one works. Both are reported once.
+
+export type FailureStateOptions<Cause> = {
+  /** Failures count once no attempt has worked for this long. */
+  readonly graceMs?: number | undefined;
+  /** And only after this many attempts. */
+  readonly attemptsMin?: number;
+  readonly began: (cause: Cause) => void;
+  /** With the time since the first failure. */
+  readonly ended: (seconds: number) => void;
+  readonly nowMs?: (() => number) | undefined;
+};
+
+export type FailureState<Cause> = {
+  readonly failed: (cause: Cause) => void;
+  readonly worked: () => void;
+  /** The newest cause; undefined while it does not count as failing. */
+  readonly cause: () => Cause | undefined;
+  /** Ignores what follows: an attempt may still be in progress. */
+  readonly close: () => void;
+};
+
+export const createFailureState = <Cause extends {}>(options: FailureStateOptions<Cause>): FailureState<Cause> => {
+  const { graceMs = 0, attemptsMin = 1, began, ended, nowMs = () => performance.now() } = options;
+  let failing: { readonly sinceMs: number; attempts: number } | undefined;
+  let current: Cause | undefined;
+  let isClosed = false;
+  return {
+    failed: (cause) => {
+      if (isClosed) return;
+      failing ??= { sinceMs: nowMs(), attempts: 0 };
+      failing.attempts += 1;
+      if (failing.attempts < attemptsMin || nowMs() - failing.sinceMs < graceMs) return;
+      const isNew = current === undefined;
+      current = cause;
+      if (isNew) began(cause);
+    },
+    worked: () => {
+      if (isClosed) return;
+      if (failing !== undefined && current !== undefined) ended((nowMs() - failing.sinceMs) / 1_000);
+      [failing, current] = [undefined, undefined];
+    },
+    cause: () => current,
+    close: () => {
+      isClosed = true;
+    },
+  };
+};
