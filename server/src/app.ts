@@ -111,8 +111,7 @@ const openIngest = async (
   starting: StartWatch,
   reportNowMs: () => number,
 ): Promise<WritePath> => {
-  const onFailure = (error: unknown) => observe({ kind: 'adminReloadFailed', error });
-  const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, onFailure));
+  const view = await starting.part('the catalog and the accounts', () => openAdminView(store.admin, observe));
   try {
     await starting.part('the threads that verify signatures', verifier.ready);
   } catch (error) {

@@ -11,11 +11,10 @@ import type { Settings } from './config/config.ts';
 import type { SignIn } from './http/sign-in.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
-import { type FollowingWatch, watchFollowing } from './observe/following.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
-import { watchReloads } from './observe/reloads.ts';
+import { type TroubleWatch, watchFollowing, watchReloads } from './observe/troubles.ts';
 import { type OpsListener, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -96,7 +95,6 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting, sandbox), box, observe);
     write = opened;
-    reloads.follow(opened.view);
     const looks = [reloads.describe, createMissingKeys(opened.view, box)];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
@@ -162,7 +160,7 @@ const notAnnounced = (error: unknown) =>
     error,
   }) as const;
 
-const checksOf = (opened: WritePath, front: Front, following: FollowingWatch, reportNowMs: () => number) => ({
+const checksOf = (opened: WritePath, front: Front, following: TroubleWatch, reportNowMs: () => number) => ({
   store: () => checkStore(opened, front, following),
   writing: () => describeStops(opened.store, ['reports'])[0],
   ingest: () => checkLag(opened, reportNowMs()),
@@ -294,7 +292,7 @@ const describeStops = (store: Store, parts: readonly WritingPart[]): readonly st
       parts.includes(part) ? [`writing to ${part} has stopped (${code}): ${reason}`] : [],
     );
 
-const describeDegradation = (store: Store, front: Front, following: FollowingWatch): readonly string[] => {
+const describeDegradation = (store: Store, front: Front, following: TroubleWatch): readonly string[] => {
   const all = new Map([...store.damage(), ...front.damage()].map((one) => [`${one.table} ${one.key}`, one]));
   const stops = describeStops(store, ['administration', 'rollups']);
   const behind = front.live === undefined ? following.describe() : [];
@@ -305,7 +303,7 @@ const describeDegradation = (store: Store, front: Front, following: FollowingWat
 const checkStore = async (
   { store }: WritePath,
   { live }: Front,
-  following: FollowingWatch,
+  following: TroubleWatch,
 ): Promise<string | undefined> => {
   await store.reports.position();
   return live === undefined ? undefined : following.describe()[0];

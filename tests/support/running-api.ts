@@ -82,8 +82,8 @@ export const openService = async (
   between: (parts: ReadParts) => ReadParts = (parts) => parts,
 ): Promise<Service> => {
   const running = await openRunningIngest(streams, signerSets, nowMs);
-  const admin = await openAdminView(running.store.admin, (error) => {
-    throw error;
+  const admin = await openAdminView(running.store.admin, (event) => {
+    if (event.kind === 'adminReloadFailed') throw event.error;
   });
   const view = viewOfNetwork(admin, rules.network ?? defaultApiRules.network);
   const box = createSecretBox(randomBytes(32));

@@ -62,8 +62,8 @@ export const openRunningIngest = async (
     act,
   );
   await registerSigners(store, signerSets);
-  const view = await openAdminView(store.admin, (error) => {
-    throw error;
+  const view = await openAdminView(store.admin, (event) => {
+    if (event.kind === 'adminReloadFailed') throw event.error;
   });
   const events: IngestEvent[] = [];
   const ingest = createIngest({

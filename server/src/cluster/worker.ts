@@ -5,11 +5,10 @@ import '../runtime/one-core.ts';
 import { openSecretBox } from '../access/key.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
-import { watchFollowing } from '../observe/following.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
-import { watchReloads } from '../observe/reloads.ts';
+import { watchFollowing, watchReloads } from '../observe/troubles.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
 import { createWorkerLimits, machineMs } from './limits.ts';
@@ -127,12 +126,10 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
     share: settings.workers + 1,
     replicas: JSON.parse(process.env[workerReadStoreVariable] ?? '[]') as readonly string[], // the primary's own list
   });
-  const view = await openAdminView(store.admin, (error) => {
-    const failed = { kind: 'adminReloadFailed', error } as const;
-    observe(failed);
-    reloads.observe(failed);
+  const view = await openAdminView(store.admin, (event) => {
+    observe(event);
+    reloads.observe(event);
   });
-  reloads.follow(view);
   read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
   const listening = read;
   const watched = watchDescriptors(observe, tellDegraded);

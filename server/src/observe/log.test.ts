@@ -114,11 +114,25 @@ test('log: a replica that is not used is a warning with the reason; its use agai
 
 test('log: a process that learns of nothing new is an error with the reason, and a line when it does again', () => {
   const log = open();
-  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.' });
+  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.', isNews: true });
+  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.', isNews: false });
   log.observe({ kind: 'followingResumed', seconds: 12.5 });
   expect(log.parsed()).toMatchObject([
     { level: 'error', event: 'followingStopped', reason: 'The database rejects statements.' },
+    { level: 'debug', event: 'followingStopped', reason: 'The database rejects statements.' },
     { level: 'info', event: 'followingResumed', durationMs: 12_500 },
+  ]);
+});
+
+test('log: a reload that fails is an error with its cause once, and a line with the duration when it works again', () => {
+  const log = open();
+  log.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: true });
+  for (let i = 0; i < 20; i += 1) log.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: false });
+  log.observe({ kind: 'adminReloadRecovered', seconds: 12.5 });
+  for (const act of log.due) act();
+  expect(log.parsed().filter(({ level }) => level !== 'debug')).toMatchObject([
+    { level: 'error', event: 'adminReloadFailed', error: { message: 'locked' } },
+    { level: 'info', event: 'adminReloadRecovered', durationMs: 12_500 },
   ]);
 });
 
@@ -227,7 +241,7 @@ test('log: one kind of warning does not suppress another, and requests that are 
   const log = open();
   for (let i = 0; i < 10; i += 1) log.observe(refused('malformed_line'));
   for (let i = 0; i < 10; i += 1) log.observe(request());
-  log.observe({ kind: 'adminReloadFailed', error: new Error('locked') });
+  log.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: true });
   const events = log.parsed().map(({ event }) => event);
   expect(events.filter((event) => event === 'request')).toHaveLength(10);
   expect(events.at(-1)).toBe('adminReloadFailed');

@@ -5,6 +5,7 @@ import type { LogLevel } from '../config/values.ts';
 import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { memoise } from '../runtime/memo.ts';
+import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 import { type LogDestination, openStandardOutput } from './standard-output.ts';
 
@@ -155,7 +156,8 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'reloaded':
       return reloadedLine(observation);
     case 'adminReloadFailed':
-      return reloadFailedLine(observation);
+    case 'adminReloadRecovered':
+      return adminReloadLine(observation);
     case 'warning':
       return warningLine(observation);
     case 'liveOpened':
@@ -175,11 +177,13 @@ const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observatio
   return { level: 'info', fields: { event, settings, ...shown } };
 };
 
-const reloadFailedLine = ({ kind: event, error }: Extract<Observation, { kind: 'adminReloadFailed' }>): Line => ({
-  level: 'error',
-  fields: { event, error: describeError(error) },
-  complaint: 'admin_reload_failed',
-});
+const adminReloadLine = (told: AdminReloadEvent): Line => {
+  const { kind: event } = told;
+  if (told.kind === 'adminReloadRecovered')
+    return { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } };
+  const fields = { event, error: describeError(told.error) };
+  return told.isNews ? { level: 'error', fields, complaint: 'admin_reload_failed' } : { level: 'debug', fields };
+};
 
 const secretLine = (found: Extract<Observation, { kind: 'secretNotOpened' }>): Line => {
   const { kind: event, userId, secretId, error } = found;
@@ -233,9 +237,10 @@ const replicaLine = (told: Extract<Observation, { kind: 'replicaUnused' | 'repli
 
 const followingLine = (told: Extract<Observation, { kind: 'followingStopped' | 'followingResumed' }>): Line => {
   const { kind: event } = told;
-  return told.kind === 'followingResumed'
-    ? { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } }
-    : { level: 'error', fields: { event, reason: cut(told.reason) }, complaint: 'following_stopped' };
+  if (told.kind === 'followingResumed')
+    return { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } };
+  const fields = { event, reason: cut(told.reason) };
+  return told.isNews ? { level: 'error', fields, complaint: 'following_stopped' } : { level: 'debug', fields };
 };
 
 const writingLine = (told: Writing): Line => {

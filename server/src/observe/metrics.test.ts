@@ -101,9 +101,10 @@ test('metrics: warnings are counted by code, each of which starts at 0 and is in
   expect((await counts()).match(/\} 0$/gm)).toHaveLength(warningCodes.length);
   metrics.observe({ kind: 'warning', code: 'worker_ended', message: 'one' });
   metrics.observe({ kind: 'warning', code: 'worker_ended', message: 'another' });
-  metrics.observe({ kind: 'adminReloadFailed', error: new Error('a test') });
+  for (const isNews of [true, false])
+    metrics.observe({ kind: 'adminReloadFailed', error: new Error('a test'), isNews });
   expect(await counts()).toContain('{code="worker_ended"} 2');
-  expect(await counts()).toContain('{code="admin_reload_failed"} 1');
+  expect(await counts()).toContain('{code="admin_reload_failed"} 2');
   const listed = [...readText('docs/metrics.md').matchAll(/^ {2}- `(\w+)`: /gm)].map(([, code]) => code);
   expect(listed).toEqual([...warningCodes]);
 });

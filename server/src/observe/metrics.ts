@@ -98,6 +98,8 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
           return countWarning(observation.code, 1);
         case 'adminReloadFailed':
           return countWarning('admin_reload_failed', 1);
+        case 'adminReloadRecovered': // the counter stands still
+          return;
       }
     },
     values: async () => [

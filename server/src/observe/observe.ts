@@ -6,6 +6,7 @@ import type { ConnectionDropped } from '../http/server.ts';
 import type { IngestEvent } from '../ingest/ingest.ts';
 import type { VisibleEvent } from '../ingest/visibility.ts';
 import type { LiveEvent } from '../live/tally.ts';
+import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
 import type { StoreEvent } from '../store/store-event.ts';
 
 /** What becomes of the process. `addresses` are those it listens on. */
@@ -41,7 +42,7 @@ export type WarningCode = (typeof warningCodes)[number];
 
 /** For the operator. */
 export type Complaint =
-  | { readonly kind: 'adminReloadFailed'; readonly error: unknown }
+  | AdminReloadEvent
   | { readonly kind: 'warning'; readonly code: WarningCode; readonly message: string; readonly error?: unknown };
 
 /** Everything observable. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { act, testStream } from '../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../tests/support/signed-reports.ts';
-import { type AdminView, openAdminView } from './admin-snapshot.ts';
+import { type AdminReloadEvent, type AdminView, openAdminView } from './admin-snapshot.ts';
 import { openStore } from './open.ts';
 import type { AdminStore, Store } from './store.ts';
 
@@ -34,19 +34,73 @@ const readingWith = (read: <T>(list: () => Promise<T>) => Promise<T>): AdminStor
 
 test('admin view: a failed reload is retried without another change', async () => {
   let isAway = false;
-  const failures: unknown[] = [];
+  const events: AdminReloadEvent[] = [];
   const admin = readingWith(async (list) => {
     if (isAway) throw new Error('away');
     return list();
   });
-  view = await openAdminView(admin, (error) => {
-    failures.push(error);
+  view = await openAdminView(admin, (event) => {
+    events.push(event);
     isAway = false;
   });
   isAway = true;
   await addStream(1);
   await expect.poll(() => view?.current().streams.size, patience).toBe(1);
-  expect(failures).toHaveLength(1);
+  await expect
+    .poll(() => events.map(({ kind }) => kind), patience)
+    .toEqual(['adminReloadFailed', 'adminReloadRecovered']);
+});
+
+test('admin view: reloads that fail are news once, and another time for another cause; that they work again is reported once', async () => {
+  let cause: string | undefined;
+  const clock = { ms: 0 };
+  const events: AdminReloadEvent[] = [];
+  const admin = readingWith(async (list) => {
+    if (cause !== undefined) throw new Error(cause);
+    return list();
+  });
+  const seen = (message: string) =>
+    events.filter((event) => event.kind === 'adminReloadFailed' && event.error.message === message);
+  view = await openAdminView(admin, (event) => void events.push(event), { retryMs: 1, nowMs: () => clock.ms });
+  cause = 'away';
+  await addStream(1);
+  await expect.poll(() => seen('away').length, patience).toBeGreaterThan(3);
+  clock.ms = 60_000;
+  cause = 'damaged';
+  await expect.poll(() => seen('damaged').length, patience).toBeGreaterThan(3);
+  clock.ms = 61_500;
+  cause = undefined;
+  await expect.poll(() => events.at(-1)?.kind, patience).toBe('adminReloadRecovered');
+  await addStream(2);
+  await expect.poll(() => view?.current().streams.size, patience).toBe(2);
+  const news = events.filter((event) => event.kind === 'adminReloadRecovered' || event.isNews);
+  expect(news).toEqual([
+    { kind: 'adminReloadFailed', error: new Error('away'), isNews: true },
+    { kind: 'adminReloadFailed', error: new Error('damaged'), isNews: true },
+    { kind: 'adminReloadRecovered', seconds: 61.5 },
+  ]);
+});
+
+test('admin view: a reload that is cut short by closing is no failure', async () => {
+  let release = (_: Error): void => {};
+  let held: Promise<void> | undefined;
+  let isHeld = false;
+  const events: AdminReloadEvent[] = [];
+  const admin = readingWith(async (list) => {
+    isHeld = held !== undefined;
+    await held;
+    return list();
+  });
+  view = await openAdminView(admin, (event) => void events.push(event), { retryMs: 1 });
+  held = new Promise((_, reject) => {
+    release = reject;
+  });
+  await addStream(1);
+  await expect.poll(() => isHeld, patience).toBe(true);
+  view.close();
+  release(new Error('The store is closed.'));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(events).toEqual([]);
 });
 
 test('admin view: a change during the first load is seen', async () => {

@@ -1,5 +1,6 @@
 // The administrative records in memory, complete, and reloaded when any process changes them.
 import type { FeedId, Stream } from '@sealpost/protocol';
+import { createFailureState } from '../runtime/failure-state.ts';
 import type { Account, AdminStore, RegisteredSignerSet } from './store.ts';
 
 /** What is registered, as of the last change that was seen (at most a second old). */
@@ -17,6 +18,17 @@ export type AdminView = {
   readonly close: () => void;
 };
 
+/** A reload failed, which is news once, and again when there is another cause; reloads work again, after `seconds`. */
+export type AdminReloadEvent =
+  | { readonly kind: 'adminReloadFailed'; readonly error: Error; readonly isNews: boolean }
+  | { readonly kind: 'adminReloadRecovered'; readonly seconds: number };
+
+export type AdminViewTimes = {
+  /** After a reload that failed, the next one. */
+  readonly retryMs?: number;
+  readonly nowMs?: () => number;
+};
+
 const load = async (admin: AdminStore): Promise<AdminSnapshot> => {
   const [streams, signerSets, accounts] = await Promise.all([
     admin.list('stream'),
@@ -30,11 +42,19 @@ const load = async (admin: AdminStore): Promise<AdminSnapshot> => {
   };
 };
 
-/** After a reload that failed, the next one. */
-const retryMs = 1_000;
-
-/** Loads the records and keeps them fresh. A reload that fails leaves the last good ones, is reported to `onFailure`, and is tried again. */
-export const openAdminView = async (admin: AdminStore, onFailure: (error: unknown) => void): Promise<AdminView> => {
+/** Loads the records and keeps them fresh. A reload that fails leaves the last good ones, and is tried again. */
+export const openAdminView = async (
+  admin: AdminStore,
+  tell: (event: AdminReloadEvent) => void,
+  { retryMs = 1_000, nowMs }: AdminViewTimes = {},
+): Promise<AdminView> => {
+  const report = (error: Error, isNews: boolean): void => tell({ kind: 'adminReloadFailed', error, isNews });
+  const state = createFailureState<Error>({
+    began: (error) => report(error, true),
+    continued: report,
+    ended: (seconds) => tell({ kind: 'adminReloadRecovered', seconds }),
+    nowMs,
+  });
   const listeners = new Set<() => void>();
   let snapshot: AdminSnapshot;
   let isStale = true;
@@ -58,14 +78,16 @@ export const openAdminView = async (admin: AdminStore, onFailure: (error: unknow
     isStale = true;
     if (isLoading || isClosed) return;
     clearTimeout(timer);
-    reload().catch((error: unknown) => {
-      onFailure(error);
+    reload().then(state.worked, (error: unknown) => {
+      if (isClosed) return;
       timer = setTimeout(reloadSoon, retryMs).unref();
+      state.failed(error instanceof Error ? error : new Error(String(error)));
     });
   };
   const stop = admin.onChanged(reloadSoon); // before the first load: none comes between
   const close = (): void => {
     isClosed = true;
+    state.close();
     clearTimeout(timer);
     stop();
   };

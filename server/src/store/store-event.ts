@@ -6,8 +6,9 @@ import type { Damage, WritingPart, WritingStop } from './store.ts';
  * Events of a running store: the seconds that a durable append took; readers found gone whose places were freed; a damaged record,
  * once, with the number known by then; that the last process that wrote to it ended without closing it, and how many did so in a row; statements that
  * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away; that a
- * replica has served no read for a while, and that it serves again, once each; that nothing new was learned of a database for a while, and that it is again, once each; that writing stopped, and
- * that it works again, once each; that a thread ended and is replaced.
+ * replica has served no read for a while, and that it serves again, once each; each failure to learn of what is new in a database once that has lasted for a while,
+ * which is news the first time and when the reason is another one, and that it works again; that writing stopped, and that it works again, once each; that
+ * a thread ended and is replaced.
  */
 export type StoreEvent =
   | { readonly kind: 'committed'; readonly seconds: number }
@@ -19,7 +20,7 @@ export type StoreEvent =
   | { readonly kind: 'historyRead'; readonly by: HistoryReader }
   | { readonly kind: 'replicaUnused'; readonly replica: string; readonly reason: string }
   | { readonly kind: 'replicaUsed'; readonly replica: string; readonly seconds: number }
-  | { readonly kind: 'followingStopped'; readonly reason: string }
+  | { readonly kind: 'followingStopped'; readonly reason: string; readonly isNews: boolean }
   | { readonly kind: 'followingResumed'; readonly seconds: number }
   | ({ readonly kind: 'writingStopped' } & WritingStop)
   | { readonly kind: 'writingResumed'; readonly part: WritingPart; readonly seconds: number }

@@ -12,7 +12,7 @@ const open = () => {
   return { ...state, fail: (reason: string) => state.failed(new Error(reason)), events, clock };
 };
 
-test('following: failures for 10 s are reported once, with the last reason, and a look that works is reported with the duration', () => {
+test('following: failures for 10 s are news once, with the last reason, and a look that works is reported with the duration', () => {
   const { fail, worked, events, clock } = open();
   fail('one');
   clock.ms += 9_999;
@@ -21,11 +21,14 @@ test('following: failures for 10 s are reported once, with the last reason, and 
   clock.ms += 1;
   fail('three');
   fail('four');
-  expect(events).toEqual([{ kind: 'followingStopped', reason: 'three' }]);
+  expect(events).toEqual([
+    { kind: 'followingStopped', reason: 'three', isNews: true },
+    { kind: 'followingStopped', reason: 'four', isNews: false },
+  ]);
   clock.ms += 500;
   worked();
   worked();
-  expect(events.slice(1)).toEqual([{ kind: 'followingResumed', seconds: 10.5 }]);
+  expect(events.slice(2)).toEqual([{ kind: 'followingResumed', seconds: 10.5 }]);
 });
 
 test('following: failures with a look between them that works are not reported, nor is a look that ends after the close', () => {

@@ -1,5 +1,5 @@
-// Reports once when a process has learned nothing of what others append and change for a while, because every look at the database failed, and once when
-// one works again.
+// Reports when a process has learned nothing of what others append and change for a while, because every look at the database failed, and each failure
+// from then on until one works.
 import { createFailureState, type FailureState } from '../../runtime/failure-state.ts';
 import type { StoreEvent } from '../store-event.ts';
 
@@ -9,9 +9,11 @@ export type FollowState = Pick<FailureState<unknown>, 'failed' | 'worked' | 'clo
 const graceMs = 10_000;
 
 export const createFollowState = (tell: (event: StoreEvent) => void, nowMs?: () => number): FollowState => {
+  const report = (reason: string, isNews: boolean): void => tell({ kind: 'followingStopped', reason, isNews });
   const state = createFailureState<string>({
     graceMs,
-    began: (reason) => tell({ kind: 'followingStopped', reason }),
+    began: (reason) => report(reason, true),
+    continued: report,
     ended: (seconds) => tell({ kind: 'followingResumed', seconds }),
     nowMs,
   });

@@ -140,11 +140,8 @@ export const openLocalIngest = async (
   settings: Settings,
 ): Promise<LocalIngest> => {
   let reloadFailure: unknown;
-  const view = await openAdminView(store.admin, (error) => {
-    reloadFailure = error;
-  });
-  view.onReload(() => {
-    reloadFailure = undefined;
+  const view = await openAdminView(store.admin, (event) => {
+    reloadFailure = event.kind === 'adminReloadFailed' ? event.error : undefined;
   });
   try {
     const { streams, signerSets } = view.current();
