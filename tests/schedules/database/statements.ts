@@ -308,7 +308,6 @@ const statements: readonly (readonly [RegExp, Statement])[] = [
     }),
   ],
   [/^UPDATE "sealpost"\.counters SET value = value \+ 1 WHERE name = 'confirmed'$/, addConfirmed],
-  [/^LOCK TABLE \S+ IN ROW EXCLUSIVE MODE$/, atOnce(() => [])],
   [/^SELECT h\.feed_id, r\.\* FROM "sealpost"\.heads AS h LEFT JOIN LATERAL/, selectHeads],
   [
     /^SELECT value FROM "sealpost"\.counters WHERE name = 'position'$/,

@@ -81,7 +81,7 @@ export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Par
 };
 
 /** Which of these tables there are. */
-export const readPresent = async (run: Run, names: readonly string[]): Promise<readonly string[]> => {
+const readPresent = async (run: Run, names: readonly string[]): Promise<readonly string[]> => {
   const rows = await run<{ name: string }>(
     'SELECT name FROM unnest($1::text[]) AS n(name) WHERE to_regclass(name) IS NOT NULL',
     [textList(names)],

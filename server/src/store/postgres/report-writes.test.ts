@@ -21,6 +21,17 @@ afterEach(async () => {
   for (const store of stores.splice(0)) await store.close();
 });
 
+/** Has inserts into the partition fail as on a full disk, or the commits after them; returns the way to end that. */
+const fillUp = async (schema: string, failing: 'insert' | 'commit' = 'insert'): Promise<() => Promise<unknown>> => {
+  const [name, leaf] = [`"${schema}".full_disk`, leafOf(`"${schema}"`)];
+  await database.unsafe(`
+    CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+    CREATE ${failing === 'insert' ? 'TRIGGER full_disk BEFORE' : 'CONSTRAINT TRIGGER full_disk AFTER'} INSERT ON ${leaf}
+      ${failing === 'insert' ? '' : 'DEFERRABLE INITIALLY DEFERRED'} FOR EACH ROW EXECUTE FUNCTION ${name}()`);
+  return async () => database.unsafe(`DROP TRIGGER full_disk ON ${leaf}`);
+};
+
 const open = async (schema: string, stallMs: number) => {
   const events: StoreEvent[] = [];
   const store = await openStore(server.url(schema, 'write_ms=400'), 'write', {
@@ -62,20 +73,34 @@ test('postgres writing: a lock of somebody else on a partition stops it, and its
   expect(await store.reports.append(one(1))).toEqual(['stored']);
 });
 
-test('postgres writing: while batches fail it stays stopped, even though less can be written, until one works', async () => {
+test('postgres writing: while batches fail it stays stopped, even though all but the commit works, until one is stored', async () => {
   const { store, events } = await open('full', 300);
-  await database.unsafe(`
-    CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
-    CREATE TRIGGER full_disk BEFORE INSERT ON ${leafOf('"full"')} FOR EACH ROW EXECUTE FUNCTION full_disk()`);
-  const full = { code: 'store_disk_full' };
+  const makeRoom = await fillUp('full', 'commit');
+  const unknown = { code: 'store_outcome_unknown' };
   const began = performance.now();
-  while (performance.now() - began < 1_000) await expect(store.reports.append(one(1))).rejects.toMatchObject(full);
-  expect(store.stops()).toMatchObject([{ part: 'reports', ...full }]);
+  while (performance.now() - began < 1_000) await expect(store.reports.append(one(1))).rejects.toMatchObject(unknown);
+  expect(store.stops()).toMatchObject([{ part: 'reports', ...unknown }]);
   expect(events.map(({ kind }) => kind)).toEqual(['writingStopped']);
-  await database.unsafe(`DROP TRIGGER full_disk ON ${leafOf('"full"')}`);
+  await makeRoom();
   expect(await store.reports.append(one(1))).toEqual(['stored']);
   expect(store.stops()).toEqual([]);
+});
+
+test('postgres writing: a batch that is sent once and fails stops it until the database would take that batch; the tries store nothing', async () => {
+  const { store, events } = await open('seldom', 300);
+  const makeRoom = await fillUp('seldom');
+  await expect(store.reports.append(one(1))).rejects.toMatchObject({ code: 'store_disk_full' });
+  await expect.poll(store.stops, { timeout: 20_000 }).toMatchObject([{ part: 'reports', code: 'store_disk_full' }]);
+  const began = performance.now();
+  while (performance.now() - began < 1_000) {
+    expect(store.stops()).toHaveLength(1);
+    await sleep(20);
+  }
+  await makeRoom();
+  await expect.poll(store.stops, { timeout: 20_000 }).toEqual([]);
+  expect(events.map(({ kind }) => kind)).toEqual(['writingStopped', 'writingResumed']);
+  expect([await store.reports.position(), store.reports.newestMs(secondStream(1))]).toEqual([1, t0 * 1_000]);
+  expect(await store.reports.append(one(1))).toEqual(['stored']);
 });
 
 test('postgres writing: a failure that is over soon is no stop', async () => {

@@ -1,11 +1,12 @@
-// Writes of reports, watched: once every attempt has failed for a while, writing counts as stopped until one works.
+// Writes of reports, watched: once every attempt has failed for a while, writing counts as stopped until one works, or until the database would take the
+// batch that failed last (D135).
 import { type NewReport, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { createWriteState, type WriteState, type WritingTimes } from '../write-state.ts';
-import { confirmRead } from './append.ts';
+import { appendBatch, confirmRead } from './append.ts';
 import { type Run, sqlState, uniqueViolation, type WriteConnection } from './connection.ts';
-import { type Partitions, readPresent } from './partitions.ts';
-import { type Tables, takeLock } from './schema.ts';
+import type { Partitions } from './partitions.ts';
+import type { Tables } from './schema.ts';
 
 export type ReportWrites = Pick<WriteState, 'close' | 'current'> & {
   /** Runs the transaction that appends a batch. */
@@ -33,14 +34,18 @@ export const createReportWrites = ({ write }: WriteConnection, options: ReportWr
   const { tell, tables, partitions, probeEveryMs, stallMs: graceMs = stallMsDefault } = options;
   let failed: { readonly at: number; readonly batch: readonly NewReport[] } | undefined;
   const probe = async (): Promise<void> => {
-    const leaves = new Set(failed?.batch.map(({ observationsMs }) => partitions.partitionOf(observationsMs).reports));
-    await write((run) => tryAppending(run, tables, [...leaves])).catch((error: unknown) => {
+    const tried = failed;
+    await tryAppending({ write, tables, partitions }, tried?.batch ?? []).catch((error: unknown) => {
       const failure = failureOf(error);
-      if (failure !== undefined) state.failed(failure);
+      if (failure === undefined) throw error;
+      failed ??= tried; // a batch was stored while this one failed
+      state.failed(failure);
       throw error;
     });
-    // It writes less than a batch: while batches fail, that it works does not count.
-    if (failed === undefined || performance.now() - failed.at >= graceMs) state.worked();
+    // A reason that a try does not meet, such as one of the commit, counts for as long as batches are sent.
+    if (failed !== tried || (tried !== undefined && performance.now() - tried.at < graceMs)) return;
+    failed = undefined;
+    state.worked();
   };
   const state = createWriteState({ part: 'reports', tell, probe, probeEveryMs, graceMs });
   return {
@@ -62,9 +67,18 @@ export const createReportWrites = ({ write }: WriteConnection, options: ReportWr
   };
 };
 
-/** Takes the locks of a batch for these partitions, and commits durably. */
-const tryAppending = async (run: Run, t: Tables, leaves: readonly string[]): Promise<void> => {
-  await takeLock(run, t, 'reports');
-  for (const leaf of await readPresent(run, leaves)) await run(`LOCK TABLE ${leaf} IN ROW EXCLUSIVE MODE`);
-  await confirmRead(run, t);
+type Trial = Pick<WriteConnection, 'write'> & Pick<ReportWritesOptions, 'tables' | 'partitions'>;
+
+/** Appends a batch in a transaction that is rolled back, and commits a word. It takes the same locks and the same space; what it wrote is left to vacuum. */
+const tryAppending = async ({ write, tables, partitions }: Trial, batch: readonly NewReport[]): Promise<void> => {
+  const undo = new Error('The database would take this batch.');
+  const append = async (run: Run): Promise<never> => {
+    if (batch.length > 0)
+      await appendBatch(run, tables, partitions.partitionOf, batch, { origin: '', salt: 0, comparesAll: true });
+    throw undo;
+  };
+  await write(append).catch((error: unknown) => {
+    if (error !== undo) throw error;
+  });
+  await write((run) => confirmRead(run, tables));
 };
