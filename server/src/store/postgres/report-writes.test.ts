@@ -34,7 +34,7 @@ const fillUp = async (schema: string, failing: 'insert' | 'commit' = 'insert'): 
 
 const open = async (schema: string, stallMs: number) => {
   const events: StoreEvent[] = [];
-  const store = await openStore(server.url(schema, 'write_ms=400'), 'write', {
+  const store = await openStore(server.url(schema, 'write_ms=2000'), 'write', {
     tell: (event) => void (event.kind.startsWith('writing') && events.push(event)),
     writing: { stallMs, probeEveryMs: 50 },
   });
@@ -101,6 +101,19 @@ test('postgres writing: a batch that is sent once and fails stops it until the d
   expect(events.map(({ kind }) => kind)).toEqual(['writingStopped', 'writingResumed']);
   expect([await store.reports.position(), store.reports.newestMs(secondStream(1))]).toEqual([1, t0 * 1_000]);
   expect(await store.reports.append(one(1))).toEqual(['stored']);
+});
+
+test('postgres writing: duplicates, which are not written, end no stop', async () => {
+  const { store, events } = await open('duplicates', 300);
+  const makeRoom = await fillUp('duplicates');
+  await expect(store.reports.append(one(1))).rejects.toMatchObject({ code: 'store_disk_full' });
+  const began = performance.now();
+  while (performance.now() - began < 1_500) expect(await store.reports.append(one(0))).toEqual(['duplicate']);
+  expect(store.stops()).toMatchObject([{ part: 'reports', code: 'store_disk_full' }]);
+  expect(events.map(({ kind }) => kind)).toEqual(['writingStopped']);
+  await makeRoom();
+  expect(await store.reports.append(one(1))).toEqual(['stored']);
+  expect(store.stops()).toEqual([]);
 });
 
 test('postgres writing: a failure that is over soon is no stop', async () => {

@@ -3,14 +3,14 @@
 import { type NewReport, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { createWriteState, type WriteState, type WritingTimes } from '../write-state.ts';
-import { appendBatch, confirmRead } from './append.ts';
+import { type AppendedBatch, appendBatch, confirmRead } from './append.ts';
 import { type Run, sqlState, uniqueViolation, type WriteConnection } from './connection.ts';
 import type { Partitions } from './partitions.ts';
 import type { Tables } from './schema.ts';
 
 export type ReportWrites = Pick<WriteState, 'close' | 'current'> & {
   /** Runs the transaction that appends a batch. */
-  readonly write: <T>(batch: readonly NewReport[], act: (run: Run) => Promise<T>) => Promise<T>;
+  readonly write: (batch: readonly NewReport[], act: (run: Run) => Promise<AppendedBatch>) => Promise<AppendedBatch>;
 };
 
 export type ReportWritesOptions = WritingTimes & {
@@ -58,6 +58,7 @@ export const createReportWrites = ({ write }: WriteConnection, options: ReportWr
         }
         throw error;
       });
+      if (result.stored.length === 0) return result; // duplicates, which need no space, prove nothing
       failed = undefined;
       state.worked();
       return result;
