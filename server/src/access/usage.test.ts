@@ -84,6 +84,28 @@ test('usage: counts that cannot be stored are kept, with one warning until stori
   expect(troubles).toHaveLength(2);
 });
 
+test('usage: that there are too many accounts does not hide that counts cannot be stored, and is reported once for as long as it lasts', async () => {
+  const { observe, flush, state, troubles } = open({ countsMax: 1 });
+  const tooMany = 'Too many accounts to count. Some requests are missing from usage.';
+  const overflow = () => {
+    for (const user of ['a', 'b']) observe(request(user));
+  };
+  for (let i = 0; i < 5; i += 1) {
+    overflow();
+    await flush();
+  }
+  expect(troubles).toEqual([tooMany]);
+  state.broken = true;
+  overflow();
+  await flush();
+  expect(troubles.slice(1)).toEqual(['The usage of accounts could not be stored. It is kept in memory and retried.']);
+  state.broken = false;
+  await flush();
+  await flush();
+  overflow();
+  expect(troubles.slice(2)).toEqual([tooMany]);
+});
+
 test('usage: counts in memory are bounded, with a warning beyond the bound', async () => {
   const { observe, stop, added, troubles } = open({ countsMax: 2 });
   for (const user of ['a', 'b', 'c', 'd', 'a']) observe(request(user));

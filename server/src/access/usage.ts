@@ -47,22 +47,26 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
   const { usage, nowMs, onTrouble, flushEveryMs = flushEveryMsDefault } = options;
   const counts = createCounts(options.countsMax ?? countsMaxDefault);
   const uses = createSecretUses(options.countsMax ?? countsMaxDefault);
-  const complain = createComplaints(onTrouble);
+  const notStored = createComplaint(onTrouble);
+  const tooMany = createComplaint(onTrouble);
+  let isTooMany = false; // since the last flush
   let flushed = Promise.resolve();
   const store = async (): Promise<void> => {
     if (uses.isNewMinute(nowMs()))
       for (const { userId, secretId } of options.secretsInUse?.() ?? [])
         if (secretId !== undefined) uses.note(userId, secretId, nowMs());
+    if (!isTooMany) tooMany.over();
+    isTooMany = false;
     const rows = counts.take();
     const used = uses.take();
     if (rows.length === 0 && used.length === 0) return;
     try {
       await usage.add(rows, used, nowMs());
-      complain.wellAgain();
+      notStored.over();
     } catch (error) {
       counts.putBack(rows);
       uses.putBack(used);
-      complain.once('The usage of accounts could not be stored. It is kept in memory and retried.', error);
+      notStored.once('The usage of accounts could not be stored. It is kept in memory and retried.', error);
     }
   };
   // One at a time: a caller that waits for a flush also waits for the one before.
@@ -74,8 +78,9 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
   return {
     observe: ({ kind, userId, route, code }) => {
       if (kind !== 'request' || userId == null || route == null || code === 'rate_limited') return;
-      if (!counts.add(userId, route, Math.floor(nowMs() / dayMs)))
-        complain.once('Too many accounts to count. Some requests are missing from usage.');
+      if (counts.add(userId, route, Math.floor(nowMs() / dayMs))) return;
+      isTooMany = true;
+      tooMany.once('Too many accounts to count. Some requests are missing from usage.');
     },
     noteSecret: uses.note,
     flush,
@@ -86,14 +91,15 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
   };
 };
 
-const createComplaints = (tell: UsageCounterOptions['onTrouble']) => {
+/** Tells of a trouble once until it is over. */
+const createComplaint = (tell: UsageCounterOptions['onTrouble']) => {
   let told = false;
   return {
     once: (message: string, error?: unknown): void => {
       if (!told) tell(message, error);
       told = true;
     },
-    wellAgain: (): void => {
+    over: (): void => {
       told = false;
     },
   };
