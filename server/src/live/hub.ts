@@ -34,7 +34,7 @@ export type HubOptions = {
   /** Streams that have reports before the hub begins. */
   readonly feedIds: Iterable<FeedId>;
   readonly onDelivered: (form: LiveForm, count: number) => void;
-  /** Hears of a failure to read; it is tried again. */
+  /** Hears of a failure to read, once until reading works; it is tried again. And of each corrupt report. */
   readonly onTrouble: (error: unknown) => void;
 };
 
@@ -50,9 +50,12 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
   const missing = new Set<() => void>();
   let position = await reports.position();
   let state: 'idle' | 'reading' | 'again' | 'closed' = 'idle';
+  let isAway = false;
+  let retry: NodeJS.Timeout | undefined;
   const step = async (): Promise<boolean> => {
     try {
       const next = await reports.appendedAfter(position, batchMax);
+      isAway = false;
       if (next.missed) {
         position = (next.positions[0] ?? next.position + 1) - 1;
         for (const hear of [...missing]) hear();
@@ -62,12 +65,15 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
       return next.reports.length === batchMax;
     } catch (error) {
       if (state === 'closed') return false;
-      onTrouble(error);
       if (error instanceof CorruptRecordError) {
+        onTrouble(error);
         position += 1; // skips a corrupt report; otherwise none after it would be delivered
         return true;
       }
-      setTimeout(wake, retryMs).unref();
+      if (!isAway) onTrouble(error);
+      isAway = true;
+      clearTimeout(retry); // one at a time, however often reports are stored meanwhile
+      retry = setTimeout(wake, retryMs).unref();
       return false;
     }
   };
@@ -97,6 +103,7 @@ export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTroub
     position: () => position,
     close: () => {
       state = 'closed';
+      clearTimeout(retry);
       stop();
     },
   };
