@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { noteAnswer } from '../connections/guard.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from './server.ts';
@@ -128,4 +128,12 @@ test('listener: bytes that are not HTTP do not cut an answer in progress on the 
   const [chunk] = await once(socket, 'data');
   expect(String(chunk)).toContain('second');
   await once(socket, 'close');
+});
+
+test('listener: one that could not open leaves no timer', async () => {
+  const { url } = (await open()).listener;
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await expect(open({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  expect(vi.getTimerCount()).toBe(0);
 });

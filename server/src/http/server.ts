@@ -142,7 +142,10 @@ export const openHttpServer = async (
     if (answerUnderWay(accepted) !== undefined) return endAfterAnswers(accepted);
     guarded(request, responseOn(request, accepted), { request, socket, head });
   });
-  await listen(server, options, tell);
+  await listen(server, options, tell).catch((error: unknown) => {
+    guard.destroyAll();
+    throw error;
+  });
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${port}`,

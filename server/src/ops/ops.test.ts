@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { openRunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createIngestHandler } from '../ingest/sources/listener.ts';
@@ -182,6 +182,14 @@ test('ops: closing cuts what is still open at its deadline', async () => {
 test('ops: opening fails on a port that is in use', async () => {
   const { url } = await open();
   await expect(open({ port: Number(new URL(url).port) })).rejects.toThrow('EADDRINUSE');
+});
+
+test('ops: a listener that could not open leaves no timer', async () => {
+  const { url } = await open();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await expect(open({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('ops: metrics are rendered at most ten times a second', async () => {

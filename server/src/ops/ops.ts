@@ -73,6 +73,10 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => resolve(void server.off('error', reject)));
+  }).catch((error: unknown) => {
+    descriptors.stop();
+    guard.destroyAll();
+    throw error;
   });
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
   server.on('error', (error) =>
