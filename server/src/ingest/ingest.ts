@@ -5,6 +5,8 @@ import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
 import type { AppendOutcome, NewReport, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
 import { createAppendOrder, type Turn } from './append-order.ts';
+import { type IngestSender, mayPass } from './held-back.ts';
+import { mirrorStreamsMax } from './mirror.ts';
 import { Rejection, type RejectionCode } from './rejections.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
@@ -35,9 +37,14 @@ export type IngestEvent =
 export type Ingest = {
   /**
    * Ingests lines, numbered from `firstLine`; resolves when each is durable or rejected, in order. Throws when the store fails. Batches of one
-   * sender are appended in the order of submission, and senders take turns; batches without a sender share one order.
+   * sender are appended in the order of submission, and senders take turns; batches without a sender share one order. Of a sender that resumes, nothing is
+   * stored behind a rejected report that may be accepted later.
    */
-  readonly submit: (lines: readonly string[], firstLine: number, sender?: Sender) => Promise<readonly LineResult[]>;
+  readonly submit: (
+    lines: readonly string[],
+    firstLine: number,
+    sender?: IngestSender,
+  ) => Promise<readonly LineResult[]>;
   readonly close: () => Promise<void>;
 };
 
@@ -68,6 +75,8 @@ type RejectedLine = {
   readonly rejection: Rejection;
   /** Undefined where it could not be read or verified. */
   readonly report: NewReport | undefined;
+  /** The stream that the line states; undefined when it states none. */
+  readonly statedFeedId: FeedId | undefined;
 };
 
 /** A line with its result. */
@@ -81,7 +90,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
   const room = createSemaphore(rules.linesInFlightMax);
   const questions = createSemaphore(questionsMax);
   const turns = createAppendOrder();
-  const others: Sender = {};
+  const others: IngestSender = {};
 
   const recognizeDuplicates = async (texts: readonly string[]): Promise<(ParsedLine | SettledLine)[]> => {
     const newestOf = createNewestLookup(store);
@@ -112,15 +121,15 @@ export const createIngest = (parts: IngestParts): Ingest => {
       (one) => (one.kind === 'admitted' ? settle(one, outcomes.next().value as AppendOutcome) : one), // one for each
     );
   };
-  const settleAll = async (texts: readonly string[], sender: Sender, turn: Turn): Promise<readonly SettledLine[]> => {
+  const settleAll = async (texts: readonly string[], sender: IngestSender, turn: Turn) => {
     const decided = await decide(texts, sender);
     await turn.come;
-    return append(decided).catch(turn.fail);
+    return append(holdBack(decided, sender)).catch(turn.fail);
   };
   const pass = async (
     texts: readonly string[],
     firstLine: number,
-    sender: Sender,
+    sender: IngestSender,
     turn: Turn,
   ): Promise<readonly LineResult[]> => {
     const settled = await settleAll(texts, sender, turn).finally(turn.done);
@@ -144,11 +153,12 @@ export const createIngest = (parts: IngestParts): Ingest => {
 };
 
 // Any error rejects its line alone: one that failed the batch would fail it again at every retry.
-const reject = (text: string, thrown: unknown, report?: NewReport): RejectedLine => ({
+const reject = (text: string, thrown: unknown, report?: NewReport, statedFeedId = report?.feedId): RejectedLine => ({
   kind: 'rejected',
   text,
   rejection: thrown instanceof Rejection ? thrown : new Rejection('check_failed', describeThrown(thrown)),
   report,
+  statedFeedId,
 });
 
 const parse = (text: string): ParsedLine | RejectedLine => {
@@ -214,11 +224,11 @@ const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | u
 };
 
 const admit = (
-  { text, line }: ParsedLine,
+  { text, line, key }: ParsedLine,
   { verified, code, detail }: Verdict,
   parts: IngestParts,
 ): AdmittedLine | RejectedLine => {
-  if (code !== undefined) return reject(text, new Rejection(code, detail));
+  if (code !== undefined) return reject(text, new Rejection(code, detail), undefined, key?.feedId);
   const { feedId, validFromMs, observationsMs, price } = verified;
   const fullReport = Buffer.from(line.fullReport.slice(2), 'hex');
   const report = { feedId, validFromMs, observationsMs, price, fullReport };
@@ -255,6 +265,20 @@ const checkTimes = (
     throw new Rejection('ahead_of_clock', `It is ${observationsMs - nowMs} ms ahead.`);
 };
 
+/** The lines of a sender's next batch, without those whose stream is held back by a report before them. */
+const holdBack = (
+  lines: readonly (AdmittedLine | SettledLine)[],
+  { held }: IngestSender,
+): readonly (AdmittedLine | SettledLine)[] => {
+  if (held === undefined) return lines;
+  return lines.map((one) => {
+    const { statedFeedId = undefined } = one.kind === 'rejected' && mayPass(one.rejection.code) ? one : {};
+    if (statedFeedId !== undefined && held.size < mirrorStreamsMax) held.add(statedFeedId);
+    if (one.kind !== 'admitted' || !held.has(one.report.feedId)) return one;
+    return reject(one.text, new Rejection('held_back'), one.report);
+  });
+};
+
 const settle = ({ text, report }: AdmittedLine, outcome: AppendOutcome): SettledLine => {
   if (outcome === 'conflict') return reject(text, new Rejection('conflicting_report'), report);
   if (outcome === 'overlap') return reject(text, new Rejection('overlapping_window'), report);
@@ -263,7 +287,9 @@ const settle = ({ text, report }: AdmittedLine, outcome: AppendOutcome): Settled
 
 const quarantineLineMax = 8_192;
 
-const isRejected = (one: SettledLine): one is RejectedLine => one.kind === 'rejected';
+/** Those that are held back come again: neither quarantine nor the log needs them. */
+const isRejected = (one: SettledLine): one is RejectedLine =>
+  one.kind === 'rejected' && one.rejection.code !== 'held_back';
 
 const quarantine = async ({ store, nowMs }: IngestParts, settled: readonly SettledLine[]): Promise<void> => {
   const rejected = settled.filter(isRejected).map(

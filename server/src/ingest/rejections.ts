@@ -15,6 +15,7 @@ export const rejections = {
   expiry_before_observation: 'expiresAt is before observationsTimestamp.',
   older_than_retention: 'The observation is older than retention.',
   ahead_of_clock: 'The observation is too far ahead of this machine’s clock.',
+  held_back: 'An earlier report of the stream was rejected and may be accepted later. Send this one again after it.',
   overlapping_window: 'The window overlaps that of a stored report.',
   conflicting_report:
     'Another report body is stored for this stream and observation. It was kept; find out who signed twice.',

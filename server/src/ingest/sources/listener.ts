@@ -6,6 +6,7 @@ import { ApiError } from '@sealpost/protocol';
 import { noteAnswer } from '../../connections/guard.ts';
 import { continueIfAsked } from '../../runtime/expectation.ts';
 import { StoreError } from '../../store/store.ts';
+import { afterRejection, createResumingSender } from '../held-back.ts';
 import type { Ingest } from '../ingest.ts';
 import type { MirrorPlace, MirrorRequest } from '../mirror.ts';
 import { parseMirrorRequest, renderMirrorPlaces, resumeBytesMax } from './mirror-json.ts';
@@ -99,7 +100,9 @@ const streamResults = async (
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  for await (const results of ingestNdjson(ingest, readUntil(keptOpen(request), stopping), stopping)) {
+  const isResuming = request.headers[afterRejection.header.toLowerCase()] === afterRejection.hold;
+  const sender = isResuming ? createResumingSender() : {};
+  for await (const results of ingestNdjson(ingest, readUntil(keptOpen(request), stopping), stopping, sender)) {
     if (response.destroyed) return; // the client has left; what was stored stays
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));

@@ -1,5 +1,6 @@
 // Ingests a stream of lines, from a file, standard input or a request, in batches; results come back in order. Ingest holds the only queue: when
 // it is full, reading stops.
+import type { IngestSender } from '../held-back.ts';
 import type { Ingest } from '../ingest.ts';
 import { type LineResult, lineCharactersMax } from '../report-line.ts';
 
@@ -15,9 +16,9 @@ export async function* ingestNdjson(
   ingest: Ingest,
   input: AsyncIterable<Uint8Array>,
   cut?: AbortSignal,
+  sender: IngestSender = {},
 ): AsyncGenerator<readonly LineResult[]> {
   const batches = toBatches(input, cut);
-  const sender = {};
   const underWay: Promise<readonly LineResult[]>[] = [];
   let reading: Promise<IteratorResult<Batch>> | undefined;
   let ended = false;

@@ -1,30 +1,37 @@
 // A mirror whose target rejects reports and stores later ones of the same stream: a signer set was registered while they were on their way. The
 // target is a real store; the source is a list of reports in pages of two, so that a test decides what is sent when.
 import type { Client } from '@sealpost/client';
-import { type ReportJson, toReportJson } from '@sealpost/protocol';
+import { type FeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
+  openPrivateListener,
   openRunningIngest,
   type RunningIngest,
   registerSigners,
   testStream,
 } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { resolveSettings } from '../../../config/config.ts';
 import { resumeMirror } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
+import type { Session } from '../../session.ts';
 import { TransientError } from '../ingest/remote.ts';
 import { runMirror } from './mirror.ts';
-import type { MirrorTarget } from './target.ts';
+import { createLocalTarget, type MirrorTarget, openMirrorTarget } from './target.ts';
 
 const [known, late] = await Promise.all([createSignedReports(), createSignedReports('new oracles')]);
 const feedId = secondStream(1);
+/** A stream that no mirror copies. */
+const probed = secondStream(2);
 const start = Math.floor(Date.now() / 1_000) - 20_000; // far enough behind for pages
 const count = 6;
-const reports = Array.from({ length: count }, (_, i): ReportJson => {
-  const stored = late.report(feedId, start + i, start + i);
-  return toReportJson(feedId, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
-});
+const lateReport = (stream: FeedId, second: number): ReportJson => {
+  const stored = late.report(stream, second, second);
+  return toReportJson(stream, stored, `0x${Buffer.from(stored.fullReport).toString('hex')}`);
+};
+const reports = Array.from({ length: count }, (_, i) => lateReport(feedId, start + i));
+const closers: (() => Promise<unknown>)[] = [];
 let running: RunningIngest;
 let stop: AbortController;
 let sessions: number;
@@ -32,12 +39,13 @@ let sessions: number;
 let stuck: number;
 
 beforeEach(async () => {
-  running = await openRunningIngest([testStream(feedId)], known.signerSets, Date.now);
+  running = await openRunningIngest([testStream(feedId), testStream(probed)], known.signerSets, Date.now);
   stop = new AbortController();
-  [sessions, stuck] = [0, 0];
+  [sessions, stuck] = [0, -1];
 });
 afterEach(async () => {
   stop.abort();
+  for (const close of closers.splice(0)) await close();
   await running.close();
 });
 
@@ -93,18 +101,20 @@ async function* toAsync(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   yield* chunks;
 }
 
-/** A target of an earlier release ignores which reports are missing. */
-const startMirror = (isEarlierRelease: boolean) => {
-  const target: MirrorTarget = {
-    resume: ({ missing, ...request }) =>
-      resumeMirror(
-        { store: running.store, nowMs: Date.now(), retentionDays: 30, actor: 'test' },
-        isEarlierRelease ? request : { ...request, missing },
-      ),
+const resumeHere: MirrorTarget['resume'] = (request) =>
+  resumeMirror({ store: running.store, nowMs: Date.now(), retentionDays: 30, actor: 'test' }, request);
+
+/** A target of an earlier release stores what follows a rejection; before that, it ignored which reports are missing. */
+const startMirror = (isEarlierRelease: boolean) =>
+  mirrorTo({
+    resume: ({ missing, ...request }, signal) =>
+      resumeHere(isEarlierRelease ? request : { ...request, missing }, signal),
     send: store,
     administer: (change) => change(running.store.admin),
     close: async () => {},
-  };
+  });
+
+const mirrorTo = (target: MirrorTarget) => {
   const catalog = { feeds: async () => [feedId], registers: false, register: async () => [], end: async () => {} };
   const url = new URL('http://source.test');
   const { signal } = stop;
@@ -148,3 +158,89 @@ test('mirror: rejected reports before stored ones are copied by a mirror that wa
   stop.abort();
   await again;
 });
+
+const { values, ...resolved } = resolveSettings({
+  flags: { network: 'testnet' },
+  env: { SEALPOST_INGEST_TOKEN: 'a-token-of-the-test' },
+  file: undefined,
+});
+const session = { nowMs: Date.now, actor: () => 'test' };
+
+const targets: Readonly<Record<string, () => Promise<MirrorTarget>>> = {
+  'a store of this machine': async () => {
+    const target = createLocalTarget({ ...running.store, close: async () => {} }, session, values);
+    closers.push(target.close);
+    return target;
+  },
+  'a private listener': async () => {
+    const resume = (request: Parameters<typeof resumeHere>[0]) => resumeHere(request, stop.signal);
+    const listener = await openPrivateListener(running.ingest, 'a-token-of-the-test', { resume });
+    closers.push(() => listener.close(0));
+    return openMirrorTarget(session as Session, { values, ...resolved }, { to: listener.url }); // what it uses of one
+  },
+};
+
+/**
+ * Sends as a session with three pages in flight whose process is killed before it learns of any result. The signer set is registered after the second page was
+ * rejected; reports of another stream show when it counts. Returns the codes of the copied stream.
+ */
+const sendUntilKilled = async (target: MirrorTarget, pages: AsyncIterable<Uint8Array>): Promise<readonly unknown[]> => {
+  const results: LineResult[] = [];
+  let onResult = (): void => {};
+  const isKnown = async (count: number): Promise<void> => {
+    while (results.length < count)
+      await new Promise<void>((resolve) => {
+        onResult = resolve;
+      });
+  };
+  const lines = async function* () {
+    let page = 0;
+    for await (const bytes of pages) {
+      page += 1;
+      if (page === 3) {
+        await isKnown(4);
+        await registerSigners(running.store, late.signerSets);
+        for (let second = start; results.at(-1)?.result !== 'stored'; second += 1) {
+          const before = results.length;
+          yield Buffer.from(`${JSON.stringify(lateReport(probed, second))}\n`);
+          await isKnown(before + 1);
+        }
+      }
+      yield bytes;
+      if (page === 3) return;
+    }
+  };
+  for await (const batch of target.send(lines(), new AbortController().signal)) {
+    results.push(...batch);
+    onResult();
+  }
+  return [...results.slice(0, 4), ...results.slice(-2)].map(({ code }) => code); // others are of the other stream
+};
+
+test.each(Object.keys(targets))(
+  'mirror: one that is killed before it learns that reports were rejected resumes at the first of them (%s)',
+  async (name) => {
+    const target = await (targets[name] as () => Promise<MirrorTarget>)(); // one of them
+    let codes: readonly unknown[] = [];
+    const killed = mirrorTo({
+      ...target,
+      send: (lines) => ({
+        [Symbol.asyncIterator]: () => ({
+          next: async () => {
+            codes = await sendUntilKilled(target, lines);
+            throw new Error('killed');
+          },
+        }),
+      }),
+    });
+    await expect(killed).rejects.toThrow('killed');
+    const unknown = 'unknown_config_digest';
+    expect.soft(codes).toEqual([unknown, unknown, unknown, unknown, 'held_back', 'held_back']);
+    expect.soft(await stored()).toEqual([]);
+    const again = mirrorTo(target);
+    await expect.poll(stored, { timeout: 5_000 }).toEqual(all);
+    stop.abort();
+    await again;
+    expect((await running.store.quarantine.list(100)).filter(({ code }) => code === 'held_back')).toEqual([]);
+  },
+);

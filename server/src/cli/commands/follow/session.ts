@@ -2,6 +2,7 @@
 // acknowledged them. What was sent and not acknowledged is read again by the next one.
 import type { Client, SealpostError } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
+import { mayPass } from '../../../ingest/held-back.ts';
 import type { RejectionCode } from '../../../ingest/rejections.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { StreamSpan } from './pages.ts';
@@ -39,15 +40,6 @@ export type SessionParts = {
 const sentMax = 4_096;
 const silenceMsDefault = 30_000;
 
-/** Rejections that end when the operator, or the clock, changes something. The stream waits, so that no report is skipped. */
-const blocking: readonly (RejectionCode | null)[] = [
-  'unknown_config_digest',
-  'unknown_stream',
-  'wrong_network',
-  'decommissioned_stream',
-  'ahead_of_clock',
-];
-
 /**
  * Copies until stopped, or to the end of the spans where one has an end; ends once everything that was sent is acknowledged. Returns true when
  * it was not stopped.
@@ -69,13 +61,14 @@ export async function* runSession(
     const report = sent.take();
     const [feedId, second] = [parseFeedId(report.feedID), report.observationsTimestamp];
     const { code, message } = result;
-    if (code !== null && blocking.includes(code)) {
+    // The stream waits, so that no report is skipped.
+    if (code !== null && mayPass(code)) {
       if (!blocked.has(feedId)) findings.blocked(feedId, second, code, message ?? '');
       blocked.add(feedId);
       findings.unsent(feedId, second);
       stop.abort();
     } else if (!blocked.has(feedId)) findings.copied(feedId, report);
-    if (code !== null && !blocking.includes(code)) findings.rejected(feedId, code, message ?? '');
+    if (code !== null && !mayPass(code)) findings.rejected(feedId, code, message ?? '');
   };
   const sleep = (ms: number) => sleepUntil(ms, stop.signal);
   const batches = readSource(spans, { client, signal: stop.signal, nowMs, sleep, live, warn });

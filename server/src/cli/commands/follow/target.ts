@@ -1,5 +1,6 @@
 // Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
 import type { ResolvedSettings, Settings } from '../../../config/config.ts';
+import { createResumingSender } from '../../../ingest/held-back.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
 import { isPassingFailure } from '../../../ingest/patient-submit.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
@@ -37,7 +38,7 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
   const target = parseIngestUrl(to, await readIngestToken(settings));
   return {
     resume: (request, signal) => askPlaces(target, request, signal),
-    send: (lines, signal) => sendLines(target, lines, signal),
+    send: (lines, signal) => sendLines(target, lines, signal, { isResuming: true }),
     administer: (act) =>
       withStore(settings.values.store, ({ admin }) => act(admin)).catch((error: unknown) => {
         if (!(error instanceof StoreError) || error.code !== 'store_not_found') return retryLater(error);
@@ -66,7 +67,7 @@ export const createLocalTarget = (
     send: async function* (lines) {
       try {
         ingest ??= await openLocalIngest(store, session, values);
-        yield* ingest.take(lines);
+        yield* ingest.take(lines, createResumingSender());
       } catch (error) {
         retryLater(error);
       }

@@ -1,5 +1,6 @@
 // Ingests lines of reports from any source, into a local store or through a running server; counts, shows and summarizes results.
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
+import type { IngestSender } from '../../../ingest/held-back.ts';
 import { createIngest } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
@@ -129,7 +130,7 @@ async function* ingestInto(
 /** Ingest into a store of this machine, for one sender after the other. */
 export type LocalIngest = {
   /** Takes lines; results come in their order. Fails while streams and signer sets cannot be reloaded after a change. */
-  readonly take: (lines: AsyncIterable<Uint8Array>) => AsyncGenerator<readonly LineResult[]>;
+  readonly take: (lines: AsyncIterable<Uint8Array>, sender?: IngestSender) => AsyncGenerator<readonly LineResult[]>;
   readonly close: () => Promise<void>;
 };
 
@@ -154,8 +155,8 @@ export const openLocalIngest = async (
   const verifier = openVerifier(settings.verifierThreads);
   const ingest = createIngest({ store, view, verifier, rules: settings, nowMs, observe: () => {} });
   return {
-    take: async function* (lines) {
-      for await (const results of ingestNdjson(ingest, lines)) {
+    take: async function* (lines, sender) {
+      for await (const results of ingestNdjson(ingest, lines, undefined, sender)) {
         yield results;
         if (reloadFailure !== undefined) throw reloadFailure;
       }

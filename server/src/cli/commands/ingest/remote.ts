@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { withoutTrailing } from '@sealpost/protocol';
+import { afterRejection } from '../../../ingest/held-back.ts';
 import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/mirror-json.ts';
@@ -48,7 +49,12 @@ const silenceMsDefault = 90_000;
 /** An empty line this often keeps a quiet connection open: our own listener closes one that is silent for 60 s. */
 const heartbeatMsDefault = 15_000;
 
-export type SendTimes = { readonly silenceMs?: number; readonly heartbeatMs?: number };
+export type SendOptions = {
+  readonly silenceMs?: number;
+  readonly heartbeatMs?: number;
+  /** Has the server hold back what follows a rejected report of a stream. Version 0.1 ignores this. */
+  readonly isResuming?: boolean;
+};
 
 /**
  * Sends lines and yields results as they come. Fails with what the server or the network says, and what to do about it; with a
@@ -58,13 +64,14 @@ export async function* sendLines(
   { url, token }: IngestTarget,
   lines: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
-  { silenceMs = silenceMsDefault, heartbeatMs = heartbeatMsDefault }: SendTimes = {},
+  { silenceMs = silenceMsDefault, heartbeatMs = heartbeatMsDefault, isResuming = false }: SendOptions = {},
 ): AsyncGenerator<readonly LineResult[]> {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = {
     Authorization: `Bearer ${token}`,
     'Content-Type': 'application/x-ndjson',
     'User-Agent': commandAgent(),
+    ...(isResuming && { [afterRejection.header]: afterRejection.hold }),
     Expect: '100-continue', // so that a rejection arrives before the body is sent, not as a broken connection
   };
   const request = open(url, { method: 'POST', headers });
