@@ -3,6 +3,7 @@
 // thread's entry file, so its state is at module level.
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
+import { type ExitGate, enterGate } from '../../../runtime/exit-gate.ts';
 import type { ThreadMessage } from '../../../runtime/threads.ts';
 import { createDamageLog } from '../../damage.ts';
 import {
@@ -76,9 +77,12 @@ export type WriterSettings = {
   /** How often this thread closed the reports' environment, and the administrative one, to have them opened again. */
   readonly closings: Int32Array<SharedArrayBuffer>;
   readonly checkReadersEveryMs: number;
+  /** Where the process waits at its exit for what is being done here. */
+  readonly gate: ExitGate;
 };
 
-const { folder, place, closings, checkReadersEveryMs } = workerData as WriterSettings; // given by writer.ts
+const { folder, place, closings, checkReadersEveryMs, gate } = workerData as WriterSettings; // given by writer.ts
+const { act: inAct, leave } = enterGate(gate);
 const say = (message: ThreadMessage<WriterAnswer, WriterRemark>): void => parentPort?.postMessage(message);
 const damage = createDamageLog((damaged) => say({ remark: { damaged } }));
 
@@ -136,11 +140,11 @@ const build = (): void => {
   clearTimeout(buildTimer);
   const { environment, tables } = requireOpen();
   const isMore = environment.root.transactionSync(() => buildRollups(tables, damage));
-  if (isMore) buildTimer = setTimeout(buildNext, buildPauseMs);
+  if (isMore) buildTimer = setTimeout(inAct, buildPauseMs, buildNext);
 };
 const buildNext = (): void => {
   // A write that failed has closed it, which was told.
-  if (open === undefined) buildTimer = setTimeout(buildNext, buildRetryMs);
+  if (open === undefined) buildTimer = setTimeout(inAct, buildRetryMs, buildNext);
   else
     try {
       build();
@@ -148,7 +152,7 @@ const buildNext = (): void => {
       say({ remark: { buildFailed: describeFailure(cause, 'reports') } });
     }
 };
-let buildTimer = place && setTimeout(buildNext, 0);
+let buildTimer = place && setTimeout(inAct, 0, buildNext);
 
 const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
   reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
@@ -216,8 +220,8 @@ const describeFailure = (cause: unknown, part: 'reports' | 'administration'): Wr
   return { error: { name, message, code }, isClosed };
 };
 
-const readerCheck = setInterval(checkReaders, checkReadersEveryMs);
-parentPort?.on('message', (request: WriterRequest) => {
+const readerCheck = setInterval(inAct, checkReadersEveryMs, checkReaders);
+const receive = (request: WriterRequest): void => {
   if (request.act === 'reopen') {
     if (request.part === 'reports') mayReopen = true;
     else isAdministrationRefused = false;
@@ -228,6 +232,8 @@ parentPort?.on('message', (request: WriterRequest) => {
     void open?.environment.root.close();
     parentPort?.close();
   }
-});
+};
+parentPort?.on('message', (request: WriterRequest) => inAct(() => receive(request)));
 checkReaders();
+leave();
 say({ ready: true });

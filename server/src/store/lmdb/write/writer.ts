@@ -1,6 +1,7 @@
 // The caller's side of the writer thread. When a write fails, the caller gets the error, writing counts as stopped, and it is retried until it works
 // (D135).
 import { join } from 'node:path';
+import { watchExit } from '../../../runtime/exit-gate.ts';
 import { openChannel, startThread } from '../../../runtime/threads.ts';
 import {
   type AdminStore,
@@ -195,8 +196,14 @@ const startWriterThread = (
 ) =>
   openChannel<WriterRequest, WriterAnswer, WriterRemark>({
     start: () => {
-      const settings: WriterSettings = { folder, place, closings: closings.counter, checkReadersEveryMs };
-      return startThread('./writer-thread', import.meta.url, settings);
+      const { gate, over } = watchExit();
+      const settings: WriterSettings = { folder, place, closings: closings.counter, checkReadersEveryMs, gate };
+      try {
+        return startThread('./writer-thread', import.meta.url, settings).once('exit', over);
+      } catch (error) {
+        over();
+        throw error;
+      }
     },
     onRemark: (remark) => {
       if ('damaged' in remark) tell({ kind: 'damaged', total: 0, ...remark.damaged });
