@@ -3,7 +3,6 @@
 // thread's entry file, so its state is at module level.
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type ExitGate, enterGate } from '../../../runtime/exit-gate.ts';
 import type { ThreadMessage } from '../../../runtime/threads.ts';
 import { createDamageLog } from '../../damage.ts';
 import {
@@ -22,6 +21,7 @@ import { buildRollups } from '../candles.ts';
 import { type Environment, neverReopened, openEnvironment } from '../environment.ts';
 import { openReportTables } from '../report-tables.ts';
 import { addUsage } from '../usage.ts';
+import { type ExitGate, enterGate } from './exit-gate.ts';
 import { holdPlace, probeWriting, type WriterPlace } from './fence.ts';
 import { addToQuarantine } from './quarantine.ts';
 import { createReportAppender } from './report-writer.ts';

@@ -1,7 +1,6 @@
 // The caller's side of the writer thread. When a write fails, the caller gets the error, writing counts as stopped, and it is retried until it works
 // (D135).
 import { join } from 'node:path';
-import { watchExit } from '../../../runtime/exit-gate.ts';
 import { openChannel, startThread } from '../../../runtime/threads.ts';
 import {
   type AdminStore,
@@ -22,6 +21,7 @@ import type { WritingTimes } from '../../write-state.ts';
 import { createWriteState, type WriteState } from '../../write-state.ts';
 import type { SharedEnvironment } from '../environment.ts';
 import { isShortOfSpace, writeFailure } from '../failure.ts';
+import { watchExit } from './exit-gate.ts';
 import type { WriterPlace } from './fence.ts';
 import type {
   PackedBatch,
