@@ -70,6 +70,8 @@ const replace = (built) => {
 };
 
 const build = async (stamp) => {
+  if (/[#?]/.test(root))
+    throw new Error(`Vite does not build in a folder whose path has a # or ?. Move the checkout: ${root}`);
   const { build: buildWithVite } = await import('vite');
   const outDir = `${target}-${randomBytes(6).toString('hex')}`;
   try {

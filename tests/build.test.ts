@@ -61,3 +61,15 @@ test.each([['server/bin/sealpost.js', 'server/dist/cli/main.js']])(
     expect(run()).toMatchObject({ status: 0, stdout: 'built\n', stderr: '' });
   },
 );
+
+test.each(['number #1', 'what?'])('build: a checkout in a folder that Vite cannot build in (%s) says so', (name) => {
+  const place = join(folder, name);
+  const sources = ['explorer/index.html', 'client/package.json', 'protocol/package.json', 'package-lock.json'];
+  for (const path of [...sources, 'client/src/index.ts', 'protocol/src/index.ts']) write(`${name}/${path}`, builtAt);
+  copyFileSync(join(root, 'explorer/build.mjs'), join(place, 'explorer/build.mjs'));
+  const { status, stderr } = spawnSync(process.execPath, [join(place, 'explorer/build.mjs')], { encoding: 'utf8' });
+  expect(stderr).toContain(
+    `error: the explorer could not be built: Vite does not build in a folder whose path has a # or ?. Move the checkout: ${place}`,
+  );
+  expect(status).toBe(1);
+});
