@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
 import { processExists } from '../../../runtime/process-exists.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
@@ -49,7 +50,7 @@ export const deriveCredentials = (seed: string): SandboxCredentials => {
 
 /** Makes the folder. One that was a sandbox before is emptied; one that has anything else is rejected. */
 export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }: SandboxCredentials): SandboxFolder => {
-  const path = dir === undefined ? mkdtempSync(join(tmpdir(), 'sealpost-sandbox-')) : claimFolder(resolve(cwd, dir));
+  const path = dir === undefined ? makeTemporary() : claimFolder(resolve(cwd, dir));
   const folder: SandboxFolder = {
     path,
     keyFile: join(path, 'sealpost.key'),
@@ -62,6 +63,18 @@ export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }:
   writeMarker(path, process.pid);
   writeFileSync(folder.keyFile, `${key}\n`, { mode: 0o600 });
   return folder;
+};
+
+const makeTemporary = (): string => {
+  try {
+    return mkdtempSync(join(tmpdir(), 'sealpost-sandbox-'));
+  } catch (error) {
+    throw new CommandError(
+      exitCodes.unavailable,
+      `No folder can be made in the one for temporary files: ${describeFileFailure(tmpdir(), error)}. Correct TMPDIR, or use another folder: --dir FOLDER.`,
+      { cause: error },
+    );
+  }
 };
 
 /** Says that a folder is a sandbox's, and whose: its store is deleted at the next start, so nothing else may be taken for one. */
