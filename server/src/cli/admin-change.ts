@@ -24,6 +24,8 @@ export type ChangeOrder<K extends AdminKind> = {
   readonly keys: readonly string[];
   /** Maps the stored record of each key to its new one; may throw to change nothing. */
   readonly plan: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][];
+  /** Gets all records of the kind as they are when the change is written; may throw to change nothing. */
+  readonly check?: (all: readonly AdminRecords[K][]) => void;
   readonly action: string;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
@@ -50,7 +52,7 @@ export const changeRecords = async <K extends AdminKind>(
 const write = async <K extends AdminKind>(
   session: Changer,
   admin: AdminStore,
-  { kind, action, detail }: ChangeOrder<K>,
+  { kind, check, action, detail }: ChangeOrder<K>,
   changes: readonly RecordChange<K>[],
 ): Promise<boolean> => {
   const act: Act = {
@@ -66,7 +68,7 @@ const write = async <K extends AdminKind>(
     return changes.map(({ after }) => after);
   };
   try {
-    await admin.update(kind, keys, replace, act);
+    await admin.update(kind, keys, replace, act, check);
     return true;
   } catch (error) {
     if (error === outdated) return false;

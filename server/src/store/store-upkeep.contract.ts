@@ -322,6 +322,38 @@ export const testAdministration = (
     expect(await store().admin.auditAfter(0, 10)).toEqual([]);
   });
 
+  contract(
+    'a check gets all records of the kind under the lock of the change: of many at once, one takes a name',
+    async () => {
+      await store().reports.append([]);
+      const other = await engine().open('read');
+      const take = (on: Store, id: string) =>
+        on.admin.update(
+          'account',
+          [id],
+          () => [account(id, 'desk')],
+          act(`create ${id}`),
+          (all) => {
+            if (all.some(({ name }) => name === 'desk')) throw new Error(`taken by ${all[0]?.userId}`);
+          },
+        );
+      try {
+        await store().admin.update('account', ['z'], () => [account('z', 'Z')], act('create z'));
+        const taken = await Promise.allSettled(
+          ['a', 'b', 'c', 'd', 'e', 'f'].map((id, i) => take(i % 2 === 0 ? store() : other, id)),
+        );
+        const [owner] = (await store().admin.list('account')).filter(({ name }) => name === 'desk');
+        expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        const reasons = taken.flatMap((one) => (one.status === 'rejected' ? [one.reason.message] : []));
+        expect(new Set(reasons)).toEqual(new Set([`taken by ${owner?.userId}`]));
+        expect((await store().admin.list('account')).map(({ name }) => name)).toEqual(['desk', 'Z']);
+        expect(await store().admin.auditAfter(0, 10)).toHaveLength(2);
+      } finally {
+        await other.close();
+      }
+    },
+  );
+
   contract('records are put in the place of what is stored, with one entry of the log', async () => {
     await store().admin.update('account', ['a'], () => [account('a', 'A')], act('create'));
     const records = ['a', 'b'].map((key) => ({ kind: 'account' as const, key, record: account(key, 'new') }));

@@ -275,13 +275,15 @@ export type AdminStore = {
   readonly get: <K extends AdminKind>(kind: K, key: string) => Promise<AdminRecords[K] | undefined>;
   /**
    * Changes records in one transaction with its audit entry: `change` gets what is stored under each key (nothing, where
-   * it is damaged) and returns what shall be. It may throw to change nothing. No other change comes between. Durable when it resolves.
+   * it is damaged) and returns what shall be. It may throw to change nothing, and so may `check`, which gets all intact records of
+   * the kind before the change: for rules across records. No other change comes between. Durable when it resolves.
    */
   readonly update: <K extends AdminKind>(
     kind: K,
     keys: readonly string[],
     change: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][],
     act: Act,
+    check?: (all: readonly AdminRecords[K][]) => void,
   ) => Promise<void>;
   /** Logs an act that changes no record. */
   readonly log: (act: Act) => Promise<void>;

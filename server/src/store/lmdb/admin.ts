@@ -113,10 +113,10 @@ export const createLmdbAdmin = (
     for (const key of audit.getKeys({ reverse: true, limit: 1 })) return positionOfKey(key);
     return 0;
   };
-  const { listen, check, close } = createWake(version, pollMs);
+  const { listen, check: look, close } = createWake(version, pollMs);
   const change = async (write: () => void): Promise<void> => {
     await administer(() => environment.root.transactionSync(write));
-    check();
+    look();
   };
   return {
     list: async (kind) => {
@@ -127,8 +127,9 @@ export const createLmdbAdmin = (
       environment.root.resetReadTxn();
       return read(kind, key);
     },
-    update: (kind, keys, alter, act) =>
+    update: (kind, keys, alter, act, check) =>
       change(() => {
+        check?.(listAll(kind));
         // A damaged record is as good as none: what is written now takes its place.
         const current = keys.map((key) =>
           damage.contain({ table: 'records', key: `${kind}/${key}` }, () => read(kind, key)),
@@ -139,7 +140,7 @@ export const createLmdbAdmin = (
     log: (act) => change(() => record(act)),
     put: async (taken, act) => {
       await (putElsewhere?.(taken, act) ?? administer(() => putAdminRecords(environment, damage, taken, act)));
-      check();
+      look();
     },
     takeOver: (taken, entries) =>
       change(() => {

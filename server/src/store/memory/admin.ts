@@ -25,14 +25,16 @@ export const createMemoryAdmin = (): AdminStore => {
     log(act);
     changed.wake();
   };
+  const list = <K extends AdminKind>(kind: K): readonly AdminRecords[K][] =>
+    [...records]
+      .filter(([name]) => name.startsWith(`${kind}/`))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, record]) => record as AdminRecords[K]); // put under its kind
   return {
-    list: async <K extends AdminKind>(kind: K) =>
-      [...records]
-        .filter(([name]) => name.startsWith(`${kind}/`))
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([, record]) => record as AdminRecords[K]), // put under its kind
+    list: async (kind) => list(kind),
     get: async (kind, key) => get(kind, key),
-    update: async (kind, keys, change, act) => {
+    update: async (kind, keys, change, act, check) => {
+      check?.(list(kind));
       const next = change(keys.map((key) => get(kind, key)));
       putWithEntry(
         next.map((record, i) => ({ kind, key: keys[i] as string, record })), // one for each key

@@ -42,6 +42,13 @@ export const createPostgresAdmin = (
       return record && (() => decodeAdmin(kind, key, record));
     });
   };
+  const list = async <K extends AdminKind>(on: Run, kind: K): Promise<readonly AdminRecords[K][]> => {
+    const rows = await on<RecordRow>(`SELECT key, record FROM ${t.records} WHERE kind = $1::text ORDER BY key`, [kind]);
+    return rows.flatMap(
+      ({ key, record }) =>
+        damage.contain({ table: 'records', key: `${kind}/${key}` }, () => [decodeAdmin(kind, key, record)]) ?? [],
+    );
+  };
   const change = async (alter: (on: Run) => Promise<void>): Promise<void> => {
     await write(async (on) => {
       await takeLock(on, t, 'admin');
@@ -53,18 +60,11 @@ export const createPostgresAdmin = (
     feed.look().catch(() => {});
   };
   return {
-    list: async <K extends AdminKind>(kind: K) => {
-      const rows = await run<RecordRow>(`SELECT key, record FROM ${t.records} WHERE kind = $1::text ORDER BY key`, [
-        kind,
-      ]);
-      return rows.flatMap(
-        ({ key, record }) =>
-          damage.contain({ table: 'records', key: `${kind}/${key}` }, () => [decodeAdmin(kind, key, record)]) ?? [],
-      );
-    },
+    list: (kind) => list(run, kind),
     get: async (kind, key) => (await read(run, kind, [key]))[0]?.(),
-    update: (kind, keys, alter, act) =>
+    update: (kind, keys, alter, act, check) =>
       change(async (on) => {
+        check?.(await list(on, kind));
         // A damaged record is as good as none: what is written now takes its place.
         const current = (await read(on, kind, keys)).map((decode, i) =>
           damage.contain({ table: 'records', key: `${kind}/${keys[i]}` }, () => decode?.()),

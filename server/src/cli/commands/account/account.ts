@@ -74,15 +74,16 @@ const create: SettingsCommand = {
     const account = addSecret(bare, secretId, box.seal(bare.userId, secret), nowMs);
     const { userId, name, entitlements, rateLimits } = account;
     await withNewStore(async ({ admin }) => {
-      const accounts = await admin.list('account');
-      requireSameKey(accounts, box);
-      requireFreeName(accounts, name);
       await changeRecords(session, admin, {
         kind: 'account',
         keys: [userId],
         plan: ([current]) => {
           if (current === undefined) return [account];
           throw new CommandError(exitCodes.refused, `User ID ${userId} belongs to ${current.name}. Choose another.`);
+        },
+        check: (accounts) => {
+          requireSameKey(accounts, box);
+          requireFreeName(accounts, name);
         },
         action: 'account.create',
         detail: { name, entitlements, rateLimits, secretId },
