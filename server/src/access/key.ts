@@ -1,10 +1,10 @@
 // Reads the key-encryption key from a setting or a file that only its owner may read; secrets.ts seals with it. A file may hold several keys: the
 // first seals and all open, so you can give the next key to running servers before it is used.
 import { randomBytes } from 'node:crypto';
-import { accessSync, closeSync, constants, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describeFileFailure } from '../runtime/file-failure.ts';
-import { FileBusyError, followLinks, openNew, replaceFile, writeOwned } from '../runtime/file-replacement.ts';
+import { createPrivateFile, FileBusyError, followLinks, replaceFile, syncFolder } from '../runtime/file-replacement.ts';
 import { makeFolder } from '../runtime/make-folder.ts';
 import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
@@ -83,7 +83,7 @@ const readableMode = (path: string): number | undefined => {
  */
 export const createKeyFile = (path: string, replaced?: string): boolean => {
   makeFolder(dirname(resolve(path)));
-  return writeNew(path, `${randomBytes(32).toString('hex')}\n`, replaced);
+  return createPrivateFile(path, `${randomBytes(32).toString('hex')}\n`, replaced);
 };
 
 /**
@@ -103,29 +103,5 @@ export const addOpeningKey = async (path: string, other: string, waitMaxMs?: num
   } catch (error) {
     if (error instanceof FileBusyError || error instanceof SecretBoxError) throw error;
     return false; // read-only, say: what it holds is as good as before
-  }
-};
-
-const writeNew = (path: string, text: string, replaced?: string): boolean => {
-  const file = openNew(path);
-  if (file === undefined) return false;
-  try {
-    writeOwned(file, text, replaced);
-  } catch (error) {
-    rmSync(path, { force: true }); // ours, and without a whole key
-    throw error;
-  } finally {
-    closeSync(file);
-  }
-  syncFolder(path);
-  return true;
-};
-
-const syncFolder = (path: string): void => {
-  const entry = openSync(dirname(resolve(path)), 'r');
-  try {
-    fsyncSync(entry);
-  } finally {
-    closeSync(entry);
   }
 };

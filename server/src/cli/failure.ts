@@ -49,6 +49,13 @@ export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number
 /** Has whoever reads stdout left? That fails no command. */
 export const hasReaderLeft = (error: unknown): boolean => isSystemError(error) && error.code === 'EPIPE';
 
+/** Why standard output could not be written, as the end of a sentence. */
+export const describeOutputFailure = (error: unknown): string => {
+  if (hasReaderLeft(error)) return 'its reader has closed the pipe';
+  const { code, message } = Object(error) as { readonly code?: string; readonly message?: string }; // whatever was thrown
+  return code === 'ENOSPC' || code === 'EDQUOT' ? 'no space left on its disk' : (message ?? String(error));
+};
+
 /** How a failed command ends: its exit code, and what to print, unless it was printed before. */
 export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };

@@ -156,3 +156,26 @@ test.runIf(existsSync('/dev/full'))('a message that cannot be written ends no co
   closeSync(full);
   expect(code).toBe(2);
 });
+
+test.runIf(existsSync('/dev/full'))(
+  'output that cannot be written is an error: help on a full disk, and a short write',
+  async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [sealpost, '--help'], { cwd: folder, stdio: ['ignore', full, 'pipe'] });
+    const [message, [code]] = await Promise.all([child.stderr && text(child.stderr), once(child, 'exit')]);
+    closeSync(full);
+    expect([code, message]).toEqual([
+      3,
+      'error: No space left on the disk that is written to. Free some, then run the command again.\n',
+    ]);
+    // Files may have 1 KiB: the system call writes so much and says so, only the next one fails.
+    const limited = 'ulimit -f 1; exec "$0" "$1" completion bash > "$2"';
+    const shell = spawn('bash', ['-c', limited, process.execPath, sealpost, join(folder, 'completion.sh')], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, TSX_DISABLE_CACHE: '1' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [reason, [shortCode]] = await Promise.all([shell.stderr && text(shell.stderr), once(shell, 'exit')]);
+    expect([shortCode, reason]).toEqual([3, 'error: EFBIG: file too large, write.\n']);
+  },
+);

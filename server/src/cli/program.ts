@@ -28,14 +28,18 @@ Examples:
     sealpost store stats`;
 
 /** `sealpost` with these commands. Wrong arguments and help end as a CommanderError, after they were printed. */
-export const createProgram = (session: Session, rows: readonly CommandRow[]): Command => {
+export const createProgram = (
+  session: Session,
+  rows: readonly CommandRow[],
+  writeHelp: (text: string) => void = () => {},
+): Command => {
   const program = new Command('sealpost')
     .description('Verify, store, manage and serve signed price reports.')
     .version(readVersion())
     .addHelpText('after', general)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void session.write(text).catch(() => {}), // help for a reader that has left
+      writeOut: writeHelp,
       writeErr: (text) => void session.stderr.write(text),
     });
   const completion = createCompletionCommand(() => listCommands(program));
@@ -69,17 +73,22 @@ export const runProgram = async (outer: Session, args: readonly string[]): Promi
     if (given.length === 0) return text;
     return completeHints(createProgram(session, await loadCommands()), given, text);
   };
-  const program = createProgram({ ...session, hint }, await commandsFor(args));
+  const helped: Promise<unknown>[] = []; // commander does not wait for what it prints
+  const writeHelp = (text: string): void => {
+    helped.push(session.write(text).catch((error: unknown) => error));
+  };
+  const program = createProgram({ ...session, hint }, await commandsFor(args), writeHelp);
   program.hook('preAction', (_, command) => {
     given = givenFlags(command);
   });
-  try {
-    await program.parseAsync(args, { from: 'user' });
-  } catch (error) {
+  const end = async (error: unknown): Promise<void> => {
     if (hasReaderLeft(error)) return; // with the exit code that it has by now
     const { exitCode, text } = explainFailure(error);
     // Code that was upgraded since the start may not load; the error is still told.
     if (text !== undefined) session.stderr.write(`error: ${await hint(text).catch(() => text)}\n`);
     session.exitWith(exitCode);
-  }
+  };
+  await program.parseAsync(args, { from: 'user' }).catch(end);
+  const failure = (await Promise.all(helped)).find((one) => one !== undefined);
+  if (failure !== undefined) await end(failure);
 };

@@ -16,6 +16,8 @@ export type SampleOptions = {
   readonly interruption?: AbortSignal;
   /** Whoever read stdout has left. */
   readonly isUnread?: boolean;
+  /** The disk behind stdout is full. */
+  readonly isFull?: boolean;
   /** Gets what the command writes, as a terminal does; without it nothing is a terminal. */
   readonly terminal?: (text: string) => void;
 };
@@ -37,7 +39,8 @@ export const runCommand = async (args: readonly string[], options: SampleOptions
     nowMs: () => options.nowMs ?? Date.now(),
     actor: () => 'cli:tester@bench',
     write: async (text) => {
-      if (options.isUnread) throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE', syscall: 'write' });
+      const code = options.isUnread ? 'EPIPE' : options.isFull ? 'ENOSPC' : undefined;
+      if (code !== undefined) throw Object.assign(new Error(`write ${code}`), { code, syscall: 'write' });
       ran.stdout += text;
       options.terminal?.(text);
     },

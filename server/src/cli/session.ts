@@ -1,6 +1,8 @@
 // What a command gets from the process it runs in: environment, streams, clock, interruption. Commands touch no globals.
+import { Socket } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { writeAll } from '../runtime/file-replacement.ts';
 import { cleanOutput, toJsonLine } from './formats.ts';
 import { createPaint, type Paint } from './paint.ts';
 
@@ -57,7 +59,10 @@ export const createSession = (host: NodeJS.Process): Session => ({
   paint: createPaint(host.stdout, host.env),
   nowMs: () => Date.now(),
   actor: () => `cli:${userName()}@${hostname()}`,
-  write: (text) => writeTo(host.stdout, text),
+  write:
+    host.stdout instanceof Socket
+      ? (text) => writeTo(host.stdout, text)
+      : async (text) => writeAll(host.stdout.fd, Buffer.from(text)), // Node.js ignores a short write to a file
   hint: async (text) => text,
   interruption: createInterruption(host, () => performance.now()),
   exitWith: (code) => {

@@ -1,19 +1,22 @@
 import {
   chmodSync,
+  closeSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { FileBusyError, followLinks, replaceFile } from './file-replacement.ts';
+import { FileBusyError, followLinks, replaceFile, writeAll } from './file-replacement.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-replaced-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -95,4 +98,24 @@ test('file replacement: links are followed and stay, through folders that are li
     'ELOOP',
   );
   expect(followLinks('a/relative/path')).toBe('a/relative/path');
+});
+
+test('write all: a system call that writes a part is followed by one for the rest, and its error is thrown', () => {
+  const path = join(createFolder(), 'file');
+  const file = openSync(path, 'w');
+  const inParts = (to: number, bytes: Uint8Array, offset: number) =>
+    writeSync(to, bytes, offset, Math.min(3, bytes.length - offset));
+  const failing = (to: number, bytes: Uint8Array, offset: number) => {
+    if (offset > 0) throw new Error('full');
+    return inParts(to, bytes, offset);
+  };
+  try {
+    writeAll(file, Buffer.from('twelve bytes'), inParts);
+    writeAll(file, Buffer.from(', and more'));
+    writeAll(file, Buffer.alloc(0));
+    expect(readFileSync(path, 'utf8')).toBe('twelve bytes, and more');
+    expect(() => writeAll(file, Buffer.from('twelve bytes'), failing)).toThrow('full');
+  } finally {
+    closeSync(file);
+  }
 });

@@ -1,4 +1,4 @@
-// Replaces files that hold keys or secrets: whole or not at all, and by one process at a time. The new content is written to FILE.lock, which only one
+// Writes files whole, or not at all. Replaces those that hold keys or secrets, by one process at a time. The new content is written to FILE.lock, which only one
 // process can create, and renamed; so whoever comes next reads what the process before it wrote.
 import {
   closeSync,
@@ -14,6 +14,7 @@ import {
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -84,8 +85,43 @@ export const openNew = (path: string): number | undefined => {
   }
 };
 
+/** Makes a file for its owner only, whole or not at all, and durable. False when something is there, which is never touched. */
+export const createPrivateFile = (path: string, text: string, replaced?: string): boolean => {
+  const file = openNew(path);
+  if (file === undefined) return false;
+  try {
+    writeOwned(file, text, replaced);
+  } catch (error) {
+    rmSync(path, { force: true }); // ours, and without all of it
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+  syncFolder(path);
+  return true;
+};
+
+/** Writes all bytes where a file is: one system call may write a part, for example just before the disk is full. Throws the system's error. */
+export const writeAll = (
+  file: number,
+  bytes: Uint8Array,
+  write: (file: number, bytes: Uint8Array, offset: number) => number = writeSync,
+): void => {
+  for (let done = 0; done < bytes.length; ) done += write(file, bytes, done);
+};
+
+/** Makes the entry of a file durable. */
+export const syncFolder = (path: string): void => {
+  const entry = openSync(dirname(resolve(path)), 'r');
+  try {
+    fsyncSync(entry);
+  } finally {
+    closeSync(entry);
+  }
+};
+
 /** Writes a new file durably. It gets the owner of the file that it is to replace, and the owner's permissions, if there is one. */
-export const writeOwned = (file: number, text: string, replaced: string | undefined): void => {
+const writeOwned = (file: number, text: string, replaced: string | undefined): void => {
   if (replaced !== undefined) copyOwner(replaced, file);
   writeFileSync(file, text);
   fsyncSync(file);

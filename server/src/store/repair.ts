@@ -1,7 +1,8 @@
 // Repairs for every engine: what is saved to a file before it is removed, and the report of a repair (D131).
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
+import { writeAll } from '../runtime/file-replacement.ts';
 
 /** What is gone. `fromMs` to `toMs` is the range, `reports` how many it held; null where unknown. */
 export type Loss = {
@@ -82,7 +83,8 @@ export const createAsideFile = ({ asideFolder, nowMs, dryRun }: RepairOptions): 
       count += 1;
       if (dryRun) return;
       file ??= openNew(asideFolder, nowMs);
-      writeSync(file.descriptor, `${JSON.stringify({ ...record, value: Buffer.from(value).toString('hex') })}\n`);
+      const line = `${JSON.stringify({ ...record, value: Buffer.from(value).toString('hex') })}\n`;
+      writeAll(file.descriptor, Buffer.from(line)); // what is put aside is removed from the store
     },
     flush: () => {
       if (file === undefined) return;

@@ -274,9 +274,8 @@ export type AdminStore = {
   /** One record; undefined when there is none. A damaged one is a CorruptRecordError. */
   readonly get: <K extends AdminKind>(kind: K, key: string) => Promise<AdminRecords[K] | undefined>;
   /**
-   * Changes records in one transaction with its audit entry: `change` gets what is stored under each key (nothing, where
-   * it is damaged) and returns what shall be. It may throw to change nothing, and so may `check`, which gets all intact records of
-   * the kind before the change: for rules across records. No other change comes between. Durable when it resolves.
+   * Changes records in one transaction with its audit entry: `change` gets what is stored under each key (nothing, where it is damaged) and returns
+   * what shall be. It, and `check`, which gets all intact records of the kind, may throw to change nothing. No other change comes between. Durable when it resolves.
    */
   readonly update: <K extends AdminKind>(
     kind: K,

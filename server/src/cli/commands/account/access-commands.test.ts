@@ -157,16 +157,6 @@ test('account: without entitlements it may read nothing; user ID, limits and hid
   expect((await run('account', 'show', 'desk')).stdout).toMatch(/^limit reportPage +50 per second\nlimit \* +none$/m);
 });
 
-test('account: of commands that create the same name at once, one does', async () => {
-  await run('init');
-  const names = ['acme', 'Acme', 'ACME', 'acme', 'aCME'];
-  const codes = (await Promise.all(names.map((name) => run('account', 'create', '--name', name)))).map(
-    ({ code }) => code,
-  );
-  expect(codes.sort()).toEqual([0, 1, 1, 1, 1]);
-  expect((await json('account', 'list')).accounts).toHaveLength(1);
-});
-
 test('account: invalid arguments are rejected, and nothing is stored', async () => {
   expect(await refusal('account', 'create', '--name', 'acme')).toEqual([
     2,

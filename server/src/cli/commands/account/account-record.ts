@@ -4,8 +4,9 @@ import { unknownFeeds } from '../../../access/account-arguments.ts';
 import { readableStreams } from '../../../access/entitlements.ts';
 import type { Account, AdminStore } from '../../../store/store.ts';
 import { changeRecords } from '../../admin-change.ts';
-import type { ArgumentRow, OptionRow } from '../../command.ts';
-import { usageError } from '../../failure.ts';
+import type { ArgumentRow, Call, OptionRow } from '../../command.ts';
+import { CommandError, describeOutputFailure, exitCodes, usageError } from '../../failure.ts';
+import { renderPairs } from '../../formats.ts';
 import type { Session } from '../../session.ts';
 
 /** Finds an account by user ID, or by name in any case. */
@@ -35,8 +36,36 @@ const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Strea
 export const countReadable = async (admin: AdminStore, { entitlements }: Account): Promise<number> =>
   readableStreams(entitlements, await listStreams(admin)).size;
 
-/** Printed below a new secret. */
-export const onceNotice = 'Save the secret now: it is not shown again.\n';
+/** A new secret, and the account that has it now. */
+type NewSecret = Pick<Account, 'userId'> & { readonly secretId: string; readonly secret: string };
+
+/**
+ * Prints a new secret once, below what was done. If that fails, it is an error that says how to replace the secret, also where the reader has left:
+ * nobody else has it, and running the command again would not show it.
+ */
+export const printSecret = async (
+  print: Call['print'],
+  done: string,
+  { userId, secretId, secret }: NewSecret,
+  value: Readonly<Record<string, unknown>>,
+): Promise<void> => {
+  const pairs = [
+    ['user ID', userId],
+    ['secret ID', secretId],
+    ['secret', secret],
+  ] as const;
+  const text = `${done}\n${renderPairs(pairs)}Save the secret now: it is not shown again.\n`;
+  try {
+    await print({ ...value, secretId, secret }, text);
+  } catch (cause) {
+    const replace = `sealpost secret revoke ${userId} ${secretId}, then sealpost secret add ${userId}`;
+    throw new CommandError(
+      exitCodes.unavailable,
+      `${done} But its secret ${secretId} could not be printed: ${describeOutputFailure(cause)}. Replace it. Run: ${replace}.`,
+      { cause },
+    );
+  }
+};
 
 /** Changes one account, except for its secrets: sealed texts must not get into the audit log. Returns the stored account. */
 export const changeAccount = async (

@@ -34,7 +34,7 @@ import {
   changeAccount,
   countReadable,
   findAccount,
-  onceNotice,
+  printSecret,
   userArgument,
   warnOfUnknownFeeds,
 } from './account-record.ts';
@@ -90,13 +90,7 @@ const create: SettingsCommand = {
       });
       await warnOfUnknownFeeds(session, admin, entitlements);
     });
-    const pairs = [
-      ['user ID', userId],
-      ['secret ID', secretId],
-      ['secret', secret],
-    ] as const;
-    const text = `Account ${name} created.\n${renderPairs(pairs)}${onceNotice}`;
-    await print({ ...showAccount(account), secretId, secret }, text);
+    await printSecret(print, `Account ${name} created.`, { userId, secretId, secret }, showAccount(account));
   },
 };
 

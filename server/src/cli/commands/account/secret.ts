@@ -16,9 +16,9 @@ import type { KeyHolder, KeyHolders } from '../../../store/nodes.ts';
 import type { Account, AdminStore } from '../../../store/store.ts';
 import type { CommandGroup, SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
-import { formatNumberOf, renderPairs } from '../../formats.ts';
+import { formatNumberOf } from '../../formats.ts';
 import type { Session } from '../../session.ts';
-import { findAccount, onceNotice, userArgument } from './account-record.ts';
+import { findAccount, printSecret, userArgument } from './account-record.ts';
 
 const add: SettingsCommand = {
   name: 'add',
@@ -37,12 +37,7 @@ const add: SettingsCommand = {
         return addSecret(account, secretId, box.seal(account.userId, secret), session.nowMs());
       });
     });
-    const pairs = [
-      ['user ID', userId],
-      ['secret ID', secretId],
-      ['secret', secret],
-    ] as const;
-    await print({ userId, name, secretId, secret }, `Secret of ${name} added.\n${renderPairs(pairs)}${onceNotice}`);
+    await printSecret(print, `Secret of ${name} added.`, { userId, secretId, secret }, { userId, name });
   },
 };
 

@@ -1,10 +1,12 @@
 // What a demo sets up once and finds again when it is started again: key, catalog, signers, an account with its secret.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FeedId, formatDate, type SignerSet, type Stream, schemaVersionOf } from '@sealpost/protocol';
 import { createNetwork, createStreams } from '@sealpost/simulator';
+import { createKeyFile } from '../../../access/key.ts';
 import { createSecret, createSecretBox, parseKey } from '../../../access/secrets.ts';
+import { createPrivateFile } from '../../../runtime/file-replacement.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../../../store/store.ts';
 import { usageError } from '../../failure.ts';
@@ -29,7 +31,7 @@ export const demoProfilesFile = (folder: string): string => join(folder, demoFil
 /** Finds the demo of a folder, or makes one. */
 export const openDemoWorld = (folder: string): DemoWorld => {
   makeFolder(folder);
-  if (!existsSync(demoKeyFile(folder))) writePrivate(demoKeyFile(folder), `${randomBytes(32).toString('hex')}\n`);
+  createKeyFile(demoKeyFile(folder));
   if (!existsSync(worldFile(folder))) {
     const world: DemoWorld = {
       seed: 'demo',
@@ -37,7 +39,7 @@ export const openDemoWorld = (folder: string): DemoWorld => {
       secret: createSecret(),
       ingestToken: createSecret(),
     };
-    writePrivate(worldFile(folder), `${JSON.stringify(world)}\n`);
+    createPrivateFile(worldFile(folder), `${JSON.stringify(world)}\n`);
   }
   return readWorld(worldFile(folder));
 };
@@ -52,13 +54,12 @@ const readWorld = (path: string): DemoWorld => {
   }
 };
 
-const writePrivate = (path: string, text: string): void => writeFileSync(path, text, { mode: 0o600 });
-
 /** Writes the profile that lets the CLI read as the demo account. */
 export const writeDemoProfile = (folder: string, url: string, { userId, secret }: DemoWorld): void =>
-  writePrivate(
+  writeFileSync(
     demoProfilesFile(folder),
     `${JSON.stringify({ [demoFiles.profile]: { url, userId, secret } }, null, 2)}\n`,
+    { mode: 0o600 },
   );
 
 /** Registers the demo's catalog, signers and account, where they are not yet. */

@@ -1,6 +1,7 @@
 // Repairs the derived tables of the reports environment: small tables, append order, minutes (D131).
-import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeAll } from '../../../runtime/file-replacement.ts';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
 import { decodeKeyedRecord } from '../../format/record.ts';
 import type { AsideFile, createRepairTally, Loss, RepairOptions } from '../../repair.ts';
@@ -66,7 +67,7 @@ export const rewriteTable = ({ root, folder }: Environment, table: Table, isKept
       const head = Buffer.alloc(headBytes);
       head.writeUInt16BE(entry.key.length, 0);
       head.writeUInt32BE(entry.value.length, 2);
-      writeSync(dump, Buffer.concat([head, entry.key, entry.value]));
+      writeAll(dump, Buffer.concat([head, entry.key, entry.value]));
     }
     const source = openSync(path, 'r');
     try {
