@@ -17,7 +17,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   explorer: ['client', 'protocol'],
   simulator: ['protocol'],
   'server/src/runtime': [],
-  'server/src/connections': [],
+  'server/src/connections': ['protocol'],
   'server/src/config': ['protocol', 'server/src/runtime'],
   'server/src/store': ['protocol', 'server/src/runtime'],
   'server/src/ingest': ['protocol', 'server/src/connections', 'server/src/runtime', 'server/src/store'],
@@ -42,7 +42,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/conformance': ['protocol'],
-  'server/src/ops': ['server/src/connections', 'server/src/observe', 'server/src/runtime'],
+  'server/src/ops': ['protocol', 'server/src/connections', 'server/src/observe', 'server/src/runtime'],
   'server/src/sandbox': [
     'client',
     'protocol',

@@ -44,6 +44,21 @@ test('verifier errors: a reason as text and a panic are decoded too', () => {
   });
 });
 
+test('verifier errors: a reason is read where its offset says, or not at all', () => {
+  const word = (value: number): string => value.toString(16).padStart(64, '0');
+  const decode = (...words: readonly string[]) => {
+    const { name, args } = decodeVerifierError(`0x08c379a0${words.join('')}`);
+    return name && args.reason;
+  };
+  const hello = Buffer.from('hello').toString('hex').padEnd(64, '0');
+  expect(decode(word(32), word(5), hello)).toBe('hello');
+  expect(decode(word(64), word(9), word(5), hello)).toBe('hello');
+  expect(decode(word(0), word(5), hello), 'the offset is the length').toBe('');
+  const cut = [[], [word(32)], [word(32), word(5).slice(2)], [word(32), word(33), hello], [word(96), word(5), hello]];
+  expect(cut.map((words) => decode(...words))).toEqual(cut.map(() => undefined));
+  expect(decode('f'.repeat(64), word(5), hello)).toBe(undefined);
+});
+
 test('verifier errors: unknown data has its selector', () => {
   const unknown = { name: undefined, args: {} };
   expect(decodeVerifierError('0xDEADBEEF00')).toMatchObject({ ...unknown, selector: '0xdeadbeef' });

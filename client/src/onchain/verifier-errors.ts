@@ -219,11 +219,16 @@ const readArgs = (inputs: readonly Input[], digits: string): VerifierError['args
   );
 };
 
-/** A single argument of type string: offset, length, bytes. */
+/** A single argument of type string: an offset, and there a length and the bytes. */
 const readText = (name: string, digits: string): VerifierError['args'] | undefined => {
-  const length = Number(`0x${digits.slice(wordDigits, 2 * wordDigits) || '0'}`);
-  const text = digits.slice(2 * wordDigits, 2 * wordDigits + 2 * length);
-  if (digits.length < 2 * wordDigits || text.length !== 2 * length) return undefined;
+  const countAt = (at: number): number => {
+    const word = digits.slice(at, at + wordDigits);
+    return word.length === wordDigits ? 2 * Number(`0x${word}`) : Number.NaN;
+  };
+  const lengthAt = countAt(0);
+  const length = countAt(lengthAt);
+  const text = digits.slice(lengthAt + wordDigits, lengthAt + wordDigits + length);
+  if (text.length !== length) return undefined; // also when there is no offset or no length
   const bytes = Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
   return { [name]: new TextDecoder().decode(bytes) };
 };

@@ -5,6 +5,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, Se
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { ApiError, errorOf, limits } from '@sealpost/protocol';
+import { answerUnderWay, createEnding, destroyOnError, explainClientError } from '../connections/client-error.ts';
 import {
   type ConnectionGuard,
   createConnectionGuard,
@@ -128,7 +129,7 @@ export const openHttpServer = async (
   // A server accepts plain and TLS sockets. One whose handshake failed gets here too, and cannot be answered.
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const accepted = socket as Socket; // as above; the types say Duplex
-    if (isAnswerable(accepted)) refuseOn(accepted, explain(error));
+    if (isAnswerable(accepted)) refuseOn(accepted, explainClientError(error));
     else socket.destroy();
   });
   server.on('connect', (_: IncomingMessage, socket) => {
@@ -202,9 +203,6 @@ const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number)
     server.getConnections((_, count) => count === 0 && finish());
   });
 
-/** The parser has released a connection and no longer handles its errors. */
-const destroyOnError = (socket: Socket): void => void socket.on('error', () => socket.destroy());
-
 /** A connection that asks for an upgrade is answered by hand, and ends with the answer. */
 const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse => {
   const response = new ServerResponse(request);
@@ -215,32 +213,6 @@ const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse =>
     socket.destroySoon();
   });
   return response;
-};
-
-/** The answer that has its turn on a connection. Node keeps it here; a table of our own would cost every request. */
-const answerUnderWay = (socket: Socket): ServerResponse | undefined =>
-  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined; // null between two answers
-
-/** Makes what lets everything that was asked before be answered, in its order, and ends the connection then. */
-const createEnding = () => {
-  const ending = new WeakSet<Socket>();
-  const endAfterAnswers = (socket: Socket): void => {
-    const answer = answerUnderWay(socket);
-    if (answer === undefined) socket.destroySoon();
-    else if (!socket.destroyed) answer.once('close', () => endAfterAnswers(socket));
-  };
-  // Further errors on such a connection are ignored: each would wait for the same end.
-  return (socket: Socket): void => {
-    if (ending.has(socket)) return;
-    ending.add(socket);
-    endAfterAnswers(socket);
-  };
-};
-
-const explain = (error: NodeJS.ErrnoException): ApiError => {
-  if (error.code === 'HPE_HEADER_OVERFLOW') return errorOf('head_too_large');
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorOf('request_timeout');
-  return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
 /** Answers what no handler sees, by `send`, and reports it. The method is that of the request, where one was read. */

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { exchange } from '../../../tests/support/raw-http.ts';
 import { openRunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createIngestHandler } from '../ingest/sources/listener.ts';
@@ -199,4 +201,47 @@ test('ops: metrics are rendered at most ten times a second', async () => {
   expect(answers.every((answer) => /^renderings \d+\n$/.test(answer))).toBe(true);
   expect(rendered).toBeLessThan(20);
   await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).not.toBe(answers.at(-1));
+});
+
+test.each([
+  ['what is no HTTP', 'nonsense\r\n\r\n', 400, 'malformed_target'],
+  ['a head over 16 KB', `GET /livez HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'head_too_large'],
+  ['no Host', 'GET /livez HTTP/1.1\r\n\r\n', 400, 'malformed_target'],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'method_not_allowed'],
+])('ops: %s is answered with a code, and the connection ends', async (_, sent, status, code) => {
+  const { url } = await open();
+  const { answers, rest } = await exchange(Number(new URL(url).port), sent);
+  expect(answers.map((answer) => [answer.status, JSON.parse(answer.body).code])).toEqual([[status, code]]);
+  expect(answers[0]?.headers).toMatchObject({ connection: 'close', ...(status === 405 && { allow: 'GET, HEAD' }) });
+  expect(rest).toBe('');
+});
+
+test('ops: what follows a request that is being answered, and is no HTTP, ends the connection after the answer', async () => {
+  const { url } = await open({ metrics: () => sleep(200, 'slow 1\n') });
+  const sent = 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n';
+  const { answers, rest } = await exchange(Number(new URL(url).port), sent);
+  expect([answers.map(({ status, body }) => [status, body]), rest]).toEqual([[[200, 'slow 1\n']], '']);
+});
+
+test('ops: a body whose chunks are broken ends the connection with an error, and its reader', async () => {
+  const read = vi.fn();
+  const { url } = await open({
+    ingest: async (request, response) => {
+      await text(request).then(
+        () => response.end('read'),
+        () => read('broken off'),
+      );
+    },
+  });
+  const sent = 'POST /ingest HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n';
+  const { answers } = await exchange(Number(new URL(url).port), sent);
+  expect(answers.map((answer) => [answer.status, JSON.parse(answer.body).code])).toEqual([[400, 'malformed_target']]);
+  await expect.poll(() => read.mock.calls).toEqual([['broken off']]);
+});
+
+test('ops: a request with an expectation that nobody knows is answered', async () => {
+  const { url } = await open();
+  const sent = 'GET /livez HTTP/1.1\r\nHost: a\r\nExpect: more\r\nConnection: close\r\n\r\n';
+  const { answers } = await exchange(Number(new URL(url).port), sent);
+  expect(answers.map(({ status, body }) => [status, JSON.parse(body)])).toEqual([[200, { live: true }]]);
 });

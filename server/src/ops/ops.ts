@@ -1,8 +1,10 @@
 // The private listener: probes, metrics and, where this process ingests, POST /ingest and below. Never put it on a public address.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
+import { answerUnderWay, createEnding, destroyOnError, explainClientError } from '../connections/client-error.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
-import { type ConnectionGuard, createConnectionGuard, inTurn } from '../connections/guard.ts';
+import { type ConnectionGuard, createConnectionGuard, inTurn, isAnswerable } from '../connections/guard.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
@@ -58,10 +60,24 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   const descriptors = watchDescriptors(observe);
   const handle = inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors));
   const server = createServer(
-    { requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    {
+      requestTimeout: 0,
+      headersTimeout: 10_000,
+      keepAliveTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+      requireHostHeader: false, // the handler requires it, and says so
+    },
     handle,
   );
   server.on('checkContinue', handle); // whoever reads the body asks for it
+  server.on('checkExpectation', handle);
+  const refuse = createRefuse();
+  server.on('clientError', (error, socket) => refuse(socket as Socket, explainClientError(error))); // the types say Duplex
+  server.on('connect', (_, socket) => {
+    const accepted = socket as Socket; // as above
+    destroyOnError(accepted);
+    refuse(accepted, errorOf('method_not_allowed', { allow: 'GET, HEAD' }));
+  });
   server.once('close', descriptors.stop);
   server.setTimeout(silenceMaxMs);
   const guard = createConnectionGuard({
@@ -84,6 +100,35 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   );
   const address = server.address() as AddressInfo; // it listens on a port
   return { url: `http://${urlHost(host)}:${address.port}`, close: (ms = closeMaxMs) => closeServer(server, guard, ms) };
+};
+
+/** Answers what no handler sees, in its turn, and closes the connection. */
+const createRefuse = () => {
+  const endAfterAnswers = createEnding();
+  return (socket: Socket, error: ApiError): void => {
+    const answer = answerUnderWay(socket);
+    if (!isAnswerable(socket) || !socket.writable) socket.destroy();
+    else if (answer?.req.complete) endAfterAnswers(socket);
+    else if (answer === undefined) socket.end(renderRefusal(error));
+    else {
+      // A body is broken off. Whoever reads it waits for the rest, unless the connection ends.
+      if (!answer.headersSent) socket.write(renderRefusal(error));
+      socket.destroySoon();
+    }
+  };
+};
+
+const renderRefusal = (error: ApiError): string => {
+  const { status, contentType, body } = problem(statusOf(error), error.code, error.message);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${contentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+    ...(typeof error.details.allow === 'string' ? [`Allow: ${error.details.allow}`] : []),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
 };
 
 const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
@@ -151,7 +196,8 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
   };
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
+    if (request.headers.host === undefined && request.httpVersion === '1.1') send(request, response, withoutHost);
+    else if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
     else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) {
       continueIfAsked(request, response);
       void sandbox(request, response);
@@ -168,6 +214,10 @@ const json = (status: number, body: object, headers: Readonly<Record<string, str
 
 const problem = (status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) =>
   json(status, { error: message, code }, headers);
+
+const withoutHost = problem(400, 'malformed_target', 'The request has no Host header. HTTP/1.1 requires one.', {
+  Connection: 'close',
+});
 
 // Request bodies are not read: the connection closes after the answer, so that a slow body does not hold it.
 const send = (request: IncomingMessage, response: ServerResponse, answer: OpsAnswer): void => {

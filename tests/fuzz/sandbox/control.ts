@@ -1,8 +1,7 @@
 // The control API of a sandbox. An input is JSON, {"method": …, "path": …, "body": …}; other bytes are the body of a POST of events.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, request as httpRequest, METHODS } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as httpRequest, METHODS } from 'node:http';
+import { openOpsListener } from '../../../server/src/ops/ops.ts';
 import { createControl } from '../../../server/src/sandbox/control.ts';
 import { type SampleDirector, startSampleDirector } from '../../../server/src/sandbox/director.fixture.ts';
 import { eventTypes } from '../../../server/src/sandbox/scenario/event-table.ts';
@@ -53,9 +52,15 @@ const read = (input: Buffer): Asked => {
 export const openControl = async (): Promise<Target> => {
   let sample: SampleDirector = await startSampleDirector({ events: [] });
   const control = createControl(() => sample.director);
-  const server = createServer((request, response) => void control(request, response));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo; // it listens on a port
+  const listener = await openOpsListener({
+    host: '127.0.0.1',
+    port: 0,
+    checks: {},
+    metrics: async () => '',
+    sandbox: control,
+    observe: () => {},
+  });
+  const { port } = new URL(listener.url);
   const ask = ({ method, path, body }: Asked): Promise<{ readonly status: number; readonly text: string }> =>
     new Promise((resolve, reject) => {
       // Node writes a body of DELETE without a length, as the beginning of another request.
@@ -101,8 +106,7 @@ export const openControl = async (): Promise<Target> => {
     },
     close: async () => {
       await sample.director.stop();
-      server.close();
-      server.closeAllConnections();
+      await listener.close(0);
     },
   };
 };

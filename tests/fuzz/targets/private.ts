@@ -82,7 +82,11 @@ export const openPrivate = async (): Promise<Target> => {
       // Results of ingest come in chunks, which are not taken apart.
       const answers = sent.answers.filter(({ status }) => !Number.isNaN(status));
       (running.events as unknown[]).length = 0;
-      for (const { status, body } of answers) assert.ok(status < 500, `answered ${status}: ${body.slice(0, 200)}`);
+      for (const { status, body } of answers) {
+        assert.ok(status < 500, `answered ${status}: ${body.slice(0, 200)}`);
+        if (status >= 400 && !(body === '' && input.includes('HEAD')))
+          assert.equal(typeof JSON.parse(body).code, 'string', 'an error has no code');
+      }
       return answers
         .map(({ status, body }) => `${status} ${/"code":"(\w+)"/.exec(body)?.[1] ?? ''}`)
         .slice(0, 3)
