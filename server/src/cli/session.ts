@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { writeAll } from '../runtime/file-replacement.ts';
+import { hasReaderLeft } from './failure.ts';
 import { cleanOutput, toJsonLine } from './formats.ts';
 import { createPaint, type Paint } from './paint.ts';
 
@@ -122,6 +123,21 @@ export const withCleanOutput = (session: Session): Session => {
     stderr: Object.create(stderr, { write: { value: (text: string) => stderr.write(cleanOutput(text)) } }),
     write: (text) => write(cleanOutput(text)),
   };
+};
+
+/** A session whose output may find no reader any more: then nothing is shown, and what is being done or checked goes on to its exit code. */
+export const withoutReader = (session: Session): Session => {
+  let hasLeft = false;
+  const write = async (text: string): Promise<void> => {
+    if (hasLeft) return;
+    try {
+      await session.write(text);
+    } catch (error) {
+      if (!hasReaderLeft(error)) throw error;
+      hasLeft = true;
+    }
+  };
+  return { ...session, write };
 };
 
 /** Prints a value as one line of JSON. */

@@ -46,6 +46,7 @@ test('audit list: a damaged entry is reported, the others are printed, and the e
   const table = await run('list');
   expect([table.code, table.stderr]).toEqual([1, named]);
   expect(table.stdout).toMatch(/one[\s\S]*three[\s\S]*four/);
+  expect((await runCommand(['audit', 'list', '--store', folder], { isUnread: true })).code).toBe(1);
   // What is older than what was asked for is not looked at.
   expect(await run('list', '--json', '--limit', '2')).toMatchObject({ code: 0, stderr: '' });
 });

@@ -23,6 +23,7 @@ const list: SettingsCommand = {
     const limit = parseCount('--limit', String(options.limit), 1, limitMax);
     const newest = await withStore(({ admin }) => admin.auditNewest(limit));
     const entries = newest.filter((entry): entry is AuditEntry => !('damaged' in entry));
+    if (entries.length < newest.length) session.exitWith(exitCodes.refused); // before a reader may leave
     await (options.json
       ? session.write(entries.map((entry) => toJsonLine(entry)).join(''))
       : session.write(renderEntries(session, entries)));
@@ -31,7 +32,6 @@ const list: SettingsCommand = {
       session.stderr.write(
         `error: Entry ${entry.sequence} was skipped: ${entry.damaged}. Run: sealpost store verify.\n`,
       );
-      session.exitWith(exitCodes.refused);
     }
   },
 };

@@ -58,6 +58,8 @@ describe('doctor', () => {
     const closed = await doctor({ url });
     expect([closed.code, closed.marks]).toEqual([1, '✗–––✓––––']);
     expect(closed.step('reachable')?.fix).toBe('Start the server, or check host and port.');
+    for (const form of [[], ['--json']])
+      expect((await run(['doctor', url, ...form], { isUnread: true })).code, 'its reader has left').toBe(1);
     const other = await against(
       (_, response) => response.end('<html>'),
       (address) => doctor({ url: address }),

@@ -22,7 +22,7 @@ import {
 import { CommandError, exitCodes } from '../failure.ts';
 import { formatDuration, formatNumberOf, withoutControls } from '../formats.ts';
 import { clientOptions, describeRemote } from '../remote-client.ts';
-import { printJson, type Session } from '../session.ts';
+import { printJson, type Session, withoutReader } from '../session.ts';
 
 export const doctorCommand: PlainCommand = {
   name: 'doctor',
@@ -34,7 +34,8 @@ export const doctorCommand: PlainCommand = {
     ['With the user of SEALPOST_USER_ID and SEALPOST_SECRET', 'sealpost doctor http://127.0.0.1:7401'],
     ['With a profile', 'sealpost doctor https://streams.example.com --profile main'],
   ],
-  run: async ({ session, options }, rawUrl: string | undefined) => {
+  run: async ({ session: given, options }, rawUrl: string | undefined) => {
+    const session = withoutReader(given); // the exit code is about all steps
     const url = await findServer(session, rawUrl, options);
     const anyone = createClient({ ...clientOptions(url, session), retries: 0 });
     let found: Found = { session, url, options, anyone, call: { signal: session.interruption() } };
@@ -47,8 +48,8 @@ export const doctorCommand: PlainCommand = {
       if (!options.json) await session.write(renderResult(session, result));
     }
     const ok = results.every(({ result }) => result === 'passed');
-    if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
     if (!ok) session.exitWith(exitCodes.refused);
+    if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
   },
 };
 

@@ -95,6 +95,8 @@ describe('report bulk', () => {
       stdout: `${wire(first)}\n${missing}\n`,
       stderr: `warning: no report of ${eth}: the time is before its oldest report.\nwarning: no report of NEW/USD-Streams-CexPrice: it has no reports.\n`,
     });
+    const unread = await run(['report', 'bulk', ...feeds, '--timestamp', String(now - 55)], { isUnread: true });
+    expect(unread.code).toBe(1);
   });
 });
 

@@ -46,8 +46,8 @@ export const watchCommand: PlainCommand = {
       });
     } finally {
       board?.close();
+      if (signal.aborted) session.exitWith(interruptedCode(signal)); // also if the same key press ended the reader
     }
-    if (signal.aborted) session.exitWith(interruptedCode(signal));
   },
 };
 

@@ -1,5 +1,5 @@
 // Deployments to check: a node, a server that is not Sealpost, and a node with every fault of the sandbox.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -70,6 +70,10 @@ test('conformance: what the specification does not mention is skipped where it i
     expect([...new Set(open.map(groupOf))]).toEqual(['feeds', 'websocket', 'origins']);
     expect(report.passed).toBe(checkTable.filter((row) => groupOf(row) === 'signing').length);
     expect((await check(bare, '--only', 'feeds', '--strict')).code).toBe(1);
+    const junit = join(folder, 'unread.xml');
+    const args = ['conformance', bare.url, '--only', 'feeds', '--strict', '--junit', junit];
+    const unread = await runCommand(args, { env: bare.env, isUnread: true });
+    expect([unread.code, readFileSync(junit, 'utf8').includes('<skipped')]).toEqual([1, true]);
   } finally {
     await bare.close();
   }

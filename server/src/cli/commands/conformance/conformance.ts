@@ -24,7 +24,7 @@ import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from '.
 import { renderTable } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
 import { explainConnection } from '../../remote-client.ts';
-import { printJson, type Session } from '../../session.ts';
+import { printJson, type Session, withoutReader } from '../../session.ts';
 import { commandAgent } from '../../version.ts';
 import { loadSignerSets } from '../report/inspection.ts';
 import type { CurlOptions } from './curl.ts';
@@ -244,7 +244,7 @@ const curlOptions = (url: URL, wsUrl: URL, { sign }: User, { profile, profiles }
 });
 
 const printReport = async (
-  session: Session,
+  given: Session,
   options: RawOptions,
   url: URL,
   report: RunReport,
@@ -253,6 +253,8 @@ const printReport = async (
   const { results, extensions, isAnswered, isComplete, failureCode } = report;
   const has = (result: CheckOutcome['result']): boolean => results.some((one) => one.result === result);
   const isOk = isAnswered && isComplete && !has('failed') && !(options.strict && has('skipped'));
+  const session = withoutReader(given); // a file is written also where nobody reads the rest
+  if (!isOk) session.exitWith(isAnswered && (has('failed') || isComplete) ? exitCodes.refused : exitCodes.unavailable);
   if (options.json) await printJson(session, toRunJson(url, report, isOk, curl));
   else if (options.junit !== '-') await session.write(renderRun(report, session.paint, curl));
   if (options.junit !== undefined) {
@@ -260,6 +262,4 @@ const printReport = async (
     await (options.junit === '-' ? session.write(xml) : writeFile(String(options.junit), xml));
   }
   if (!isAnswered) throw new CommandError(exitCodes.unavailable, explainConnection(url, failureCode));
-  if (isOk) return;
-  session.exitWith(has('failed') || isComplete ? exitCodes.refused : exitCodes.unavailable);
 };

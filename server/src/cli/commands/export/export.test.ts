@@ -280,6 +280,8 @@ describe('csv and ndjson', () => {
         code: 1,
         stderr: expect.stringContaining('was skipped'),
       });
+      const unread = ['export', '--all', '--format', 'csv', '--store', other.folder];
+      expect((await runCommand(unread, { nowMs: now * 1_000, isUnread: true })).code).toBe(1);
       expect(await read('NEW/USD')).toEqual({ code: 0, stdout: '', stderr: '' });
     } finally {
       await other.close();

@@ -46,17 +46,17 @@ const openFormat = async (name: FormatName): Promise<Format> => {
 /** Problems that are printed; more are counted. */
 const problemsShown = 20;
 
-/** Prints what could not be exported; `end` sets the exit code. */
+/** Prints what could not be exported, and sets the exit code. */
 const createProblems = ({ stderr, exitWith }: Session) => {
   let count = 0;
   return {
     tell: (text: string): void => {
       count += 1;
+      exitWith(exitCodes.refused); // before a reader of stdout may leave
       if (count <= problemsShown) stderr.write(`error: ${text}\n`);
     },
     end: (): void => {
       if (count > problemsShown) stderr.write(`error: ${formatNumberOf(count - problemsShown, 'more problem')}.\n`);
-      if (count > 0) exitWith(exitCodes.refused);
     },
   };
 };

@@ -9,10 +9,10 @@ import { openAdminView } from '../../../store/admin-snapshot.ts';
 import { openStore } from '../../../store/open.ts';
 import { type Store, StoreError } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
-import { CommandError, exitCodes, hasReaderLeft, interruptedCode } from '../../failure.ts';
+import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
 import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
-import { printJson, type Session } from '../../session.ts';
+import { printJson, type Session, withoutReader } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
 import { parseIngestUrl, sendLines } from './remote.ts';
 import { createTally, type IngestTally, renderTally } from './tally.ts';
@@ -39,21 +39,6 @@ export const ingestLines = async (
   typeof to === 'string'
     ? sendLines(parseIngestUrl(to, await readIngestToken(settings)), lines)
     : ingestHere(session, settings.values, lines);
-
-/** Output that may find no reader any more: then nothing is shown, and what is being done goes on. */
-const withoutReader = (session: Session): Session => {
-  let hasLeft = false;
-  const write = async (text: string): Promise<void> => {
-    if (hasLeft) return;
-    try {
-      await session.write(text);
-    } catch (error) {
-      if (!hasReaderLeft(error)) throw error;
-      hasLeft = true;
-    }
-  };
-  return { ...session, write };
-};
 
 /** Shows results as they come, and sums them up at the end, also when it is a failure. */
 export const reportResults = async (

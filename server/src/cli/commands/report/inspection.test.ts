@@ -90,6 +90,8 @@ describe('report decode and verify', () => {
     expect(ran.stdout).toMatch(
       /^✗ \w+ does not verify \(altered_report\): No signature is from a registered signer.*\n✓ /,
     );
+    const [stdin, unread] = [`${hexOf(first)}\n${changed}\n`, { env: {}, isUnread: true }];
+    expect((await run(['report', 'verify', '-', '--signers', signers], { stdin, ...unread })).code).toBe(1);
     const broken = changeDigit(hexOf(first), hexOf(first).length - 1); // of the last s
     const foreign = await run(['report', 'verify', broken, '--signers', signers, '--json'], { env: {} });
     const count = [...signerSets.values()].map(({ f }) => f)[0] ?? 0;

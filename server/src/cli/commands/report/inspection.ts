@@ -24,7 +24,7 @@ import { parseServerUrl } from '../../credentials.ts';
 import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatNumberOf, renderPairs, renderTable } from '../../formats.ts';
 import { clientOptions, explainRemote } from '../../remote-client.ts';
-import { printJson, type Session } from '../../session.ts';
+import { printJson, type Session, withoutReader } from '../../session.ts';
 import { openInput, readWholeLines } from '../ingest/input.ts';
 
 /** The help text of an argument that gives reports. */
@@ -164,7 +164,8 @@ export const verifyCommand: PlainCommand = {
       'sealpost report verify hour.ndjson --signers https://streams.example.com',
     ],
   ],
-  run: async ({ session, options: { signers, json } }, source: string) => {
+  run: async ({ session: given, options: { signers, json } }, source: string) => {
+    const session = withoutReader(given); // the exit code is about all reports
     const signerSets = await loadSignerSets(session, String(signers));
     let count = 0;
     for await (const report of readFullReports(session, source)) {

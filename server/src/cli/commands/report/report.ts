@@ -67,6 +67,7 @@ const readBulk = async (reading: Reading): Promise<void> => {
   const { session, client, call, feeds, options } = reading;
   const feedIds = feeds.map(({ feedId }) => feedId);
   const { reports, missing } = await client.bulk(feedIds, parseTimestamp(reading), call);
+  if (missing.length > 0) session.exitWith(exitCodes.refused); // before a reader may leave
   const nameOf = (feedId: string) => feeds.find((feed) => feed.feedId === feedId)?.name ?? feedId;
   if (reports.length > 0) await printReports(reading, reports, { nameOf });
   if (missing.length === 0) return;
@@ -75,7 +76,6 @@ const readBulk = async (reading: Reading): Promise<void> => {
     const why = reason === undefined ? 'the server gave no reason' : (missReasons[reason] ?? reason);
     session.stderr.write(withoutControls(`warning: no report of ${nameOf(feedID)}: ${why}.\n`));
   }
-  session.exitWith(exitCodes.refused);
 };
 
 const readPages = async (reading: Reading, { feedId, name }: RemoteFeed): Promise<void> => {
