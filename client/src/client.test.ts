@@ -204,6 +204,7 @@ test.each([
   ['no report', {}],
   ['null', 'null'],
   ['a report without its blob', { report: { ...reportOf(feedId, 7), fullReport: 7 } }],
+  ['a report after what seconds hold', { report: reportOf(feedId, 2 ** 32) }],
   ['another stream’s report', { report: reportOf(other, 7) }],
 ])('answers: 200 with %s is unexpected_answer', async (_, body) => {
   const { client } = scripted([{ status: 200, body }]);

@@ -68,6 +68,15 @@ test('received: a live message is a report, or has one', () => {
   expect(() => parseMessage('{"report":')).toThrow(SyntaxError);
 });
 
+test('received: the last second that 32 bits hold is one', () => {
+  const last = 2 ** 32 - 1;
+  const late = { ...plain, validFromTimestamp: last, observationsTimestamp: last };
+  expect(parseReceived(late)).toMatchObject({ observationsMs: last * 1_000 });
+  const window = { validFromTimestampMs: last * 1_000, observationsTimestampMs: last * 1_000 + 999 };
+  const { report } = parseReceived({ feedID: milliseconds, fullReport: '0x', ...window });
+  expect(report.observationsTimestamp).toBe(last);
+});
+
 test.each([
   ['nothing', undefined],
   ['null', null],
@@ -81,6 +90,12 @@ test.each([
   ['a moment that is no whole number', { ...plain, observationsTimestamp: at + 0.5 }],
   ['a moment before all time', { ...plain, observationsTimestamp: -1 }],
   ['a moment that no number holds', { ...plain, observationsTimestamp: 2 ** 53 }],
+  ['milliseconds in a field of seconds', { ...plain, observationsTimestamp: at * 1_000 }],
+  ['a beginning after what 32 bits hold', { ...plain, validFromTimestamp: 2 ** 32 }],
+  [
+    'a window in milliseconds after that',
+    { feedID: milliseconds, fullReport: '0x', validFromTimestampMs: 1, observationsTimestampMs: 2 ** 32 * 1_000 },
+  ],
   [
     'one moment in milliseconds',
     { feedID: seconds, fullReport: '0x', validFromTimestampMs: 1, observationsTimestamp: 1 },

@@ -1,5 +1,5 @@
 // A report as the server sends it: checked, with its window in milliseconds, by which streams and pages are ordered.
-import { schemaVersionOf, timeResolutionOf } from '@sealpost/protocol';
+import { schemaVersionOf, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 
 /** A report with its window in milliseconds: exact if the report has them, else whole seconds. */
@@ -40,14 +40,14 @@ export const toReceived = (report: ReportJson): ReceivedReport => {
 export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
   schemaVersionOf(report.feedID) === 1 ? 0 : validFromMs;
 
-const isTimestamp = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+const isTimestamp = (value: unknown, unitMs: 1 | 1_000): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && (value * unitMs) / 1_000 < secondsMax + 1;
 
-/** Validates a report with its window in seconds; undefined if it is not one. Keeps only the four fields of a response. */
+/** Validates a report with its window in seconds, which end in 2106; undefined if it is not one. Keeps only the four fields of a response. */
 export const toReport = (raw: unknown): ReportJson | undefined => {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
   if (typeof feedID !== 'string' || typeof fullReport !== 'string') return undefined;
-  if (!isTimestamp(validFromTimestamp) || !isTimestamp(observationsTimestamp)) return undefined;
+  if (!isTimestamp(validFromTimestamp, 1_000) || !isTimestamp(observationsTimestamp, 1_000)) return undefined;
   return { feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport };
 };
 
@@ -56,7 +56,7 @@ export const parseReceived = (raw: unknown): ReceivedReport => {
   const report = toReport(raw);
   if (report !== undefined) return toReceived(report);
   const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs, ...rest } = Object(raw);
-  if (isTimestamp(validFromMs) && isTimestamp(observationsMs)) {
+  if (isTimestamp(validFromMs, 1) && isTimestamp(observationsMs, 1)) {
     const validFromTimestamp = Math.floor(validFromMs / 1_000);
     const observationsTimestamp = Math.floor(observationsMs / 1_000);
     const inSeconds = toReport({ ...rest, validFromTimestamp, observationsTimestamp });
