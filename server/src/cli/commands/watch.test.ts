@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { secondStream } from '../../../../tests/support/signed-reports.ts';
+import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { createPaint } from '../paint.ts';
 import { against } from '../reading-sample.fixture.ts';
 import { runCommand } from '../sample-session.fixture.ts';
@@ -49,9 +49,7 @@ test('watch: the table has the columns and rows that fit a terminal', () => {
   expect(draw(20, 2)[0]).toMatch(/stream +price +age$/); // narrower than anything: what matters most
 });
 
-test('watch: a newest report that cannot be decoded does not end it; live reports show the problem', async ({
-  onTestFinished,
-}) => {
+test('watch: a newest report that cannot be decoded does not end it', async ({ onTestFinished }) => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   process.on('unhandledRejection', note);
@@ -74,4 +72,65 @@ test('watch: a newest report that cannot be decoded does not end it; live report
   );
   expect([code, unhandled]).toEqual([1, []]);
   expect(shown.at(-1)).toBe('\x1b[?25h\x1b[?1049l');
+});
+
+test('watch: reports that cannot be decoded are named once in a row, and the ones after them are shown', async () => {
+  const { report } = await createSignedReports();
+  const feedID = secondStream(1);
+  const second = 1_763_200_000;
+  const lineOf = (at: number, fullReport?: string): string => {
+    const hex = `0x${Buffer.from(report(feedID, at, at).fullReport).toString('hex')}`;
+    const one = { feedID, validFromTimestamp: at, observationsTimestamp: at, fullReport: fullReport ?? hex };
+    return `data: ${JSON.stringify({ report: one })}\n\n`;
+  };
+  const events = (isTable: boolean) => [
+    lineOf(second),
+    lineOf(second + 1, '0x00'),
+    lineOf(second + 2, '0x'),
+    lineOf(second + 3),
+    lineOf(second + 4, '0x00'),
+    ...(isTable ? [] : [lineOf(second + 5)]),
+  ];
+  let isTable = false;
+  const answer: RequestListener = ({ url = '' }, response) => {
+    if (url.startsWith('/api/v1/reports/stream'))
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(events(isTable).join(''));
+    else if (url.startsWith('/api/v1/ws')) response.writeHead(404).end('{"error":"None.","code":"route_not_found"}');
+    else if (url.startsWith('/api/v1/reports')) response.end('{"reports":[]}');
+    else response.end(JSON.stringify({ feeds: [{ feedId: feedID, feedID, name: 'A/B' }] }));
+  };
+  const env = { SEALPOST_USER_ID: '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f', SEALPOST_SECRET: 'secret' };
+  for (isTable of [false, true]) {
+    const controller = new AbortController();
+    const shown: string[] = [];
+    const terminal = (text: string): void => {
+      shown.push(text);
+      if (text.includes(isTable ? '(malformed_report)' : `${second + 5}`)) controller.abort('SIGINT');
+    };
+    const args = isTable ? [] : ['--json'];
+    const { code, stderr } = await against(answer, (url) =>
+      runCommand(['watch', '--url', url, ...args], { env, terminal, interruption: controller.signal }),
+    );
+    const named = (at: string) =>
+      `warning: Reports of A/B from ${at} on are skipped: they cannot be decoded (malformed_report).\n`;
+    expect([code, stderr]).toEqual([
+      130,
+      isTable ? '' : `${named('2025-11-15T09:46:41Z')}${named('2025-11-15T09:46:44Z')}`,
+    ]);
+    if (isTable) expect(shown.at(-2)).toMatch(/A\/B +\(malformed_report\) +– +– .* 5 +0/);
+    else expect(shown.map((line) => JSON.parse(line).observationsTimestamp)).toEqual([second, second + 3, second + 5]);
+  }
+});
+
+test('watch: an interruption ends it with its exit code, also where the same key press ended its reader', async () => {
+  const controller = new AbortController();
+  const answer: RequestListener = ({ url = '' }, response) => {
+    if (url.startsWith('/api/v1/ws')) controller.abort('SIGINT');
+    response.end(JSON.stringify({ feeds: [{ feedId: secondStream(1), feedID: secondStream(1), name: 'A/B' }] }));
+  };
+  const env = { SEALPOST_USER_ID: '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f', SEALPOST_SECRET: 'secret' };
+  const { code } = await against(answer, (url) =>
+    runCommand(['watch', '--url', url], { env, isUnread: true, interruption: controller.signal }),
+  );
+  expect(code).toBe(130);
 });

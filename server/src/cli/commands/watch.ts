@@ -1,10 +1,10 @@
 // The command `sealpost watch`: prices of streams as they come, as a table that is drawn again in place, or as NDJSON for a pipe.
-import { type Client, decode, formatDecimal, type StreamState } from '@sealpost/client';
+import { type Client, decode, formatDecimal, SealpostError, type StreamState } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import type { PlainCommand } from '../command.ts';
 import { accessOptions, readAccess, wsUrlOption } from '../credentials.ts';
 import { interruptedCode } from '../failure.ts';
-import { type Column, renderTable } from '../formats.ts';
+import { type Column, formatSecond, renderTable } from '../formats.ts';
 import { explainRemote, findRemoteFeeds, type RemoteFeed } from '../remote-client.ts';
 import { printJson, type Session } from '../session.ts';
 
@@ -38,10 +38,10 @@ export const watchCommand: PlainCommand = {
     try {
       await explainRemote(url, async () => {
         const onState = ({ phase }: StreamState): void => board?.tellState(phase);
+        const print = createPrinter(session, names);
         for await (const report of client.stream([...names.keys()], { signal, onState })) {
-          const price = readPrice(report);
-          if (board !== undefined) board.show(price);
-          else await printJson(session, { ...price, name: names.get(price.feedID) });
+          if (board !== undefined) board.show(readPrice(report));
+          else await print(readPrice(report));
         }
       });
     } finally {
@@ -57,7 +57,26 @@ const showNewest = (client: Client, feedIds: readonly FeedId[], board: Board, si
     const { reports } = await client.latestMany(feedIds, { signal });
     for (const report of reports) board.begin(readPrice(report));
   };
-  show().catch(() => {}); // also where a report cannot be decoded
+  show().catch(() => {});
+};
+
+/** Prints prices as lines of JSON. The first of several reports in a row that cannot be decoded is a warning for its stream. */
+const createPrinter = (session: Session, names: ReadonlyMap<FeedId, string>) => {
+  const unreadable = new Set<FeedId>();
+  return async ({ failure, ...price }: ShownPrice): Promise<void> => {
+    const { feedID, observationsTimestamp } = price;
+    const name = names.get(feedID);
+    if (failure === undefined) {
+      unreadable.delete(feedID);
+      return printJson(session, { ...price, name });
+    }
+    if (unreadable.has(feedID)) return;
+    unreadable.add(feedID);
+    const from = formatSecond(observationsTimestamp);
+    session.stderr.write(
+      `warning: Reports of ${name} from ${from} on are skipped: they cannot be decoded (${failure}).\n`,
+    );
+  };
 };
 
 /** What is shown of a report; prices are decimals of 18 places, bid and ask null where the schema has none. */
@@ -68,19 +87,26 @@ type ShownPrice = {
   readonly price: string;
   readonly bid: string | null;
   readonly ask: string | null;
+  /** The code of the error, of a report that cannot be decoded; it is in the place of the price, too. */
+  readonly failure?: string;
 };
 
+/** One report that cannot be decoded, such as one of a later schema, does not end the watch of all. */
 const readPrice = (report: ReportJson): ShownPrice => {
-  const { price, bid, ask } = decode(report);
   const { validFromTimestamp, observationsTimestamp } = report;
-  return {
-    feedID: parseFeedId(report.feedID),
-    observationsTimestamp,
-    validFromTimestamp,
-    price: formatDecimal(price),
-    bid: typeof bid === 'bigint' ? formatDecimal(bid) : null,
-    ask: typeof ask === 'bigint' ? formatDecimal(ask) : null,
-  };
+  const window = { feedID: parseFeedId(report.feedID), observationsTimestamp, validFromTimestamp };
+  try {
+    const { price, bid, ask } = decode(report);
+    return {
+      ...window,
+      price: formatDecimal(price),
+      bid: typeof bid === 'bigint' ? formatDecimal(bid) : null,
+      ask: typeof ask === 'bigint' ? formatDecimal(ask) : null,
+    };
+  } catch (error) {
+    if (!(error instanceof SealpostError)) throw error;
+    return { ...window, price: `(${error.code})`, bid: null, ask: null, failure: error.code };
+  }
 };
 
 /** A line of the table. `newest` is the price before the first live report: the time between the two does not count as a gap. */
@@ -103,8 +129,9 @@ type Board = ReturnType<typeof openBoard>;
 const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
   const rows = new Map<FeedId, Row>(feeds.map(({ feedId, name }) => [feedId, { name, reports: 0, gaps: 0 }]));
   let state = 'connecting';
-  const draw = (): void => void session.write(`\x1b[H${renderBoard(session, [...rows.values()], state)}\x1b[J`);
-  void session.write('\x1b[?1049h\x1b[?25l');
+  const write = (text: string): void => void session.write(text).catch(() => {}); // a terminal that is closed sends a signal, too
+  const draw = (): void => write(`\x1b[H${renderBoard(session, [...rows.values()], state)}\x1b[J`);
+  write('\x1b[?1049h\x1b[?25l');
   draw();
   const timer = setInterval(draw, redrawMs);
   return {
@@ -124,7 +151,7 @@ const openBoard = (session: Session, feeds: readonly RemoteFeed[]) => {
     },
     close: (): void => {
       clearInterval(timer);
-      void session.write('\x1b[?25h\x1b[?1049l');
+      write('\x1b[?25h\x1b[?1049l');
     },
   };
 };
