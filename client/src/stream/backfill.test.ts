@@ -195,3 +195,12 @@ test('backfill: an out-of-bounds error without the oldest second, and an invalid
       code: 'unexpected_answer',
     });
 });
+
+test('backfill: after the last second that a report can have, nothing is asked for', async () => {
+  const last = 2 ** 32 - 1;
+  const requester = createPages({ stored: [scriptedReport(feedA, last, last)] });
+  expect((await readAll(requester, feedA, last * 1_000 - 1)).moments).toHaveLength(1);
+  expect(requester.starts).toEqual([last]);
+  expect((await readAll(requester, feedA, last * 1_000)).moments).toEqual([]);
+  expect(requester.starts).toEqual([last]);
+});

@@ -1,6 +1,6 @@
 // Reads what a stream has not delivered yet over REST, page by page: from the last delivered report, or from the oldest second that
 // the server retains.
-import { limits } from '@sealpost/protocol';
+import { limits, secondsMax } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 import { continueAfter, type PageCursor } from '../page-walk.ts';
 import { type ReceivedPage, readPage } from '../reads.ts';
@@ -53,7 +53,8 @@ export async function* readAfter(
   signal: AbortSignal,
   onGap: (gap: StreamGap) => void,
 ): AsyncGenerator<readonly ReceivedReport[], void> {
-  let cursor: PageCursor | undefined = { start: secondAfter(feedId, lastMs) };
+  const first = secondAfter(feedId, lastMs);
+  let cursor: PageCursor | undefined = first > secondsMax ? undefined : { start: first };
   for (let after = lastMs; cursor !== undefined; ) {
     const { start, reports, more } = await readKeptPage(requester, feedId, cursor.start, signal);
     if (start > cursor.start) {
