@@ -12,12 +12,18 @@ export const withStore = async <T>(url: string, act: (store: Store) => Promise<T
   }
 };
 
+/** Whether there is a store; any other reason why it cannot be opened is thrown. */
+export const storeExists = (url: string): Promise<boolean> =>
+  withStore(url, async () => true).catch((error: unknown) => {
+    if (error instanceof StoreError && error.code === 'store_not_found') return false;
+    throw error;
+  });
+
 /** As `withStore`, where a store that is not there yet is made: for the records that come before the first report. */
 export const withNewStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
-  await withStore(url, async () => {}).catch(async (error: unknown) => {
-    if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
+  if (!(await storeExists(url))) {
     const made = await openStore(url, 'write', { isCommand: true });
     await made.close();
-  });
+  }
   return withStore(url, act);
 };

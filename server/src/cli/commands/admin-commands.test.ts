@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
@@ -151,6 +151,7 @@ test('stream: one of the other network is rejected with advice, and nothing of i
     1,
     expect.stringContaining('TEST0002/USD-Streams-CexPrice and 1 other belong to mainnet'),
   ]);
+  expect(existsSync(store)).toBe(false);
   expect((await run('stream', 'add', feedId, ...asMainnet, '--network', 'mainnet')).code).toBe(0);
   expect((await json('stream', 'list')).feeds).toHaveLength(1);
 });

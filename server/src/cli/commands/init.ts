@@ -5,10 +5,10 @@ import { createKeyFile, openSecretBox } from '../../access/key.ts';
 import { formerKeyFile, SecretBoxError } from '../../access/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import { hidePassword } from '../../runtime/urls.ts';
-import { type Account, type Store, StoreError } from '../../store/store.ts';
+import type { Account, Store } from '../../store/store.ts';
 import type { SettingsCommand } from '../command.ts';
 import type { Session } from '../session.ts';
-import { withStore } from '../store-access.ts';
+import { storeExists } from '../store-access.ts';
 
 /** What init found and made. */
 type Initialized = {
@@ -35,12 +35,6 @@ export const initCommand: SettingsCommand = {
     await print(done, await session.hint(render(done)));
   },
 };
-
-const storeExists = (url: string): Promise<boolean> =>
-  withStore(url, async () => true).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === 'store_not_found') return false;
-    throw error;
-  });
 
 const prepareKey = async (
   session: Session,

@@ -104,7 +104,7 @@ const add: SettingsCommand = {
 };
 
 /** Rejects streams of the other network: nobody could read them, and their reports would be rejected. */
-const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
+export const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
   const foreign = streams.filter(({ networkType }) => networkType !== network);
   const [first] = foreign;
   if (first === undefined) return;
@@ -260,6 +260,7 @@ const importStreams: SettingsCommand = {
   examples: [['Import the streams of a simulated network', 'sealpost stream import ./hour/catalog.json']],
   run: async ({ session, settings, withNewStore, print }, file: string) => {
     const streams = parseCatalog(await readJsonFile(file), file);
+    requireNetwork(streams, settings.network); // before a store is made
     const summary = await withNewStore(({ admin }) =>
       registerStreams(session, admin, streams, settings.network, { file }),
     );

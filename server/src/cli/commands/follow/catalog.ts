@@ -19,7 +19,10 @@ import { asUsage, CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { pickStream } from '../../stream-argument.ts';
 import { registerSignerSets } from '../signers.ts';
-import { registerStreams } from '../stream.ts';
+import { registerStreams, requireNetwork } from '../stream.ts';
+
+/** Changes streams and signer sets of the target. */
+export type Administer = <T>(act: (admin: AdminStore) => Promise<T>) => Promise<T>;
 
 export type MirrorCatalog = {
   /** The streams to copy as of now: those that were named, else those of the catalog file, else all that the user may read. */
@@ -27,10 +30,10 @@ export type MirrorCatalog = {
   /** Is anything registered at the target? */
   readonly registers: boolean;
   /**
-   * Registers streams and signer sets at the target, and updates known ones. A stream that is decommissioned at the source is
+   * Registers streams and signer sets at the target, and updates known ones, once they are read: a target may be made by its first change. A stream that is decommissioned at the source is
    * registered as live, because its reports would be rejected; returns those.
    */
-  readonly register: (admin: AdminStore, feedIds: readonly FeedId[]) => Promise<readonly Stream[]>;
+  readonly register: (administer: Administer, feedIds: readonly FeedId[]) => Promise<readonly Stream[]>;
   /** Registers the end of streams whose every report is copied. */
   readonly end: (admin: AdminStore, streams: readonly Stream[]) => Promise<void>;
 };
@@ -63,19 +66,22 @@ export const openMirrorCatalog = async (
   return {
     feeds: () => listFeeds(client, url, raws, catalogFile, signal),
     registers: adopt === true || catalogFile !== undefined || signersFile !== undefined,
-    register: async (admin, feedIds) => {
+    register: async (administer, feedIds) => {
       const known = await entries();
       const wanted = known === undefined ? [] : feedIds.map((feedId) => known.get(feedId) ?? missingEntry(feedId, url));
-      const before = new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
-      const isEnding = ({ feedId, status }: Stream) =>
-        status === 'decommissioned' && before.get(feedId)?.status !== 'decommissioned';
-      const open = wanted.map(
-        (stream): Stream => (isEnding(stream) ? { ...stream, status: 'live', decommissionedAt: null } : stream),
-      );
-      if (open.length > 0) await registerStreams(session, admin, open, network, detail);
+      requireNetwork(wanted, network);
       const registered = await sets();
-      if (registered.length > 0) await registerSignerSets(session, admin, registered, detail);
-      return wanted.filter(isEnding);
+      return administer(async (admin) => {
+        const before = new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
+        const isEnding = ({ feedId, status }: Stream) =>
+          status === 'decommissioned' && before.get(feedId)?.status !== 'decommissioned';
+        const open = wanted.map(
+          (stream): Stream => (isEnding(stream) ? { ...stream, status: 'live', decommissionedAt: null } : stream),
+        );
+        if (open.length > 0) await registerStreams(session, admin, open, network, detail);
+        if (registered.length > 0) await registerSignerSets(session, admin, registered, detail);
+        return wanted.filter(isEnding);
+      });
     },
     end: async (admin, streams) => void (await registerStreams(session, admin, streams, network, detail)),
   };

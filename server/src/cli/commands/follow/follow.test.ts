@@ -1,5 +1,5 @@
 // The command `follow` against servers other than Sealpost, and targets that reject it.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,23 @@ test.each([
 ])('follow: the error names the flag for what such a server does not publish (%j)', async (flags, text) => {
   const store = join(folder, `without-${flags[0]}`);
   const { code, stderr } = await runCommand(['follow', bare.url, seconds, ...flags, '--store', store], { env });
-  expect([code, stderr]).toEqual([1, expect.stringContaining(text)]);
+  expect([code, stderr, existsSync(store)]).toEqual([1, expect.stringContaining(text), false]);
+});
+
+test('follow: where a mirror fails at once, no store is left behind that was not there', async () => {
+  const store = join(folder, 'never');
+  const follow = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+    runCommand(['follow', source.url, ...args, '--store', store], { env: { ...env, ...more } });
+  for (const [args, text] of [
+    [[], 'No stream is registered at the target'],
+    [['--catalog', catalog], 'No signer set is registered'],
+    [['--adopt', '--network', 'mainnet'], 'but this deployment serves mainnet'],
+  ] as const) {
+    const { code, stderr } = await follow(args);
+    expect([code, stderr, existsSync(store)]).toEqual([1, expect.stringContaining(text), false]);
+  }
+  const wrong = await follow(['--adopt'], { SEALPOST_SECRET: 'wrong' });
+  expect([wrong.code, wrong.stderr, existsSync(store)]).toEqual([1, expect.stringContaining('unauthorized'), false]);
 });
 
 test('follow: with a server that lists no streams, the error asks for feed IDs or a catalog', async () => {
@@ -77,7 +93,9 @@ test('follow: with a server that lists no streams, the error asks for feed IDs o
   await new Promise<void>((resolve) => empty.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(empty.address() as AddressInfo).port}`; // it listens on a port
   for (const feeds of [[], ['BTC/USD']]) {
-    const { code, stderr } = await runCommand(['follow', url, ...feeds, '--store', join(folder, 'empty')], { env });
+    const store = join(folder, 'empty');
+    const { code, stderr } = await runCommand(['follow', url, ...feeds, '--store', store], { env });
+    expect(existsSync(store)).toBe(false);
     expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('does not list its streams. Pass feed IDs, or use --catalog FILE.'),

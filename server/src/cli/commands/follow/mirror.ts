@@ -6,7 +6,7 @@ import type { MirrorPlace } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { backoffMs } from '../../../runtime/backoff.ts';
 import { StoreError } from '../../../store/store.ts';
-import { CommandError, exitCodes } from '../../failure.ts';
+import { CommandError } from '../../failure.ts';
 import { formatNumberOf, formatSecond } from '../../formats.ts';
 import { describeRemote } from '../../remote-client.ts';
 import { TransientError } from '../ingest/remote.ts';
@@ -14,7 +14,7 @@ import type { MirrorCatalog } from './catalog.ts';
 import { type StreamSpan, startAfter } from './pages.ts';
 import { runSession, type SessionFindings, sleepUntil } from './session.ts';
 import type { LiveDelivery } from './source.ts';
-import type { MirrorTarget } from './target.ts';
+import { type MirrorTarget, noStreams } from './target.ts';
 
 export type MirrorParts = {
   readonly url: URL;
@@ -184,11 +184,7 @@ const selectSpans = (run: Run, places: readonly MirrorPlace[]): readonly StreamS
 
 const start = (run: Run, places: readonly MirrorPlace[], spans: readonly StreamSpan[]): void => {
   const { url, tell } = run;
-  if (spans.length === 0)
-    throw new CommandError(
-      exitCodes.refused,
-      'No stream is registered at the target, so every report would be rejected. First run: sealpost stream import catalog.json, or use --adopt or --catalog.',
-    );
+  if (spans.length === 0) throw noStreams();
   tellUnregistered(run, places);
   const earliest = Math.min(...spans.map((span) => span.start));
   tell(`Following ${formatNumberOf(spans.length, 'stream')} of ${url.host} from ${formatSecond(earliest)}.`);
@@ -211,7 +207,7 @@ const refresh = async (run: Run): Promise<void> => {
   const { catalog, target, tell, refreshMs = refreshMsDefault } = run;
   try {
     run.feedIds = await catalog.feeds();
-    if (catalog.registers) run.ending = await target.administer((admin) => catalog.register(admin, run.feedIds));
+    if (catalog.registers) run.ending = await catalog.register(target.administer, run.feedIds);
     run.refreshAtMs = performance.now() + refreshMs;
   } catch (error) {
     const isExpected = [SealpostError, CommandError, StoreError].some((kind) => error instanceof kind);

@@ -5,14 +5,15 @@ import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ing
 import { isPassingFailure } from '../../../ingest/patient-submit.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { openStore } from '../../../store/open.ts';
-import { type AdminStore, type Store, StoreError } from '../../../store/store.ts';
+import { type Store, StoreError } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
-import { type LocalIngest, openLocalIngest } from '../ingest/lines.ts';
+import { storeExists, withStore } from '../../store-access.ts';
+import { type LocalIngest, openLocalIngest, requireRegistered, signersFirst } from '../ingest/lines.ts';
 import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
 import { readIngestToken } from '../ingest/token.ts';
+import type { Administer } from './catalog.ts';
 
 export type MirrorTarget = {
   /** Where each stream resumes. */
@@ -20,19 +21,52 @@ export type MirrorTarget = {
   /** Stores lines; results come in their order, once they are durable. Aborting the signal breaks off. */
   readonly send: (lines: AsyncIterable<Uint8Array>, signal: AbortSignal) => AsyncIterable<readonly LineResult[]>;
   /** Changes streams and signer sets. */
-  readonly administer: <T>(act: (admin: AdminStore) => Promise<T>) => Promise<T>;
+  readonly administer: Administer;
   readonly close: () => Promise<void>;
 };
 
-/** Opens the target that the options name. */
+/** Opens the target that the options name. A store that is not there is made once there is something to register in it. */
 export const openMirrorTarget = async (
   session: Session,
   settings: ResolvedSettings,
-  { to }: RawOptions,
-): Promise<MirrorTarget> =>
-  typeof to === 'string'
-    ? openRemote(settings, to)
-    : createLocalTarget(await openStore(settings.values.store, 'write'), session, settings.values);
+  { to, adopt, catalog, signers }: RawOptions,
+): Promise<MirrorTarget> => {
+  if (typeof to === 'string') return openRemote(settings, to);
+  const { values } = settings;
+  const open = async () => createLocalTarget(await openStore(values.store, 'write'), session, values);
+  if (await storeExists(values.store)) return open();
+  return createNewTarget(() => {
+    if (adopt !== true && catalog === undefined) throw noStreams();
+    if (adopt !== true && signers === undefined) requireRegistered(0, ...signersFirst);
+    return open();
+  });
+};
+
+export const noStreams = (): CommandError =>
+  new CommandError(
+    exitCodes.refused,
+    'No stream is registered at the target, so every report would be rejected. First run: sealpost stream import catalog.json, or use --adopt or --catalog.',
+  );
+
+/** A target that is opened, and so made, when it is first used. A mirror that fails before leaves nothing behind. */
+const createNewTarget = (open: () => Promise<MirrorTarget>): MirrorTarget => {
+  let opening: Promise<MirrorTarget> | undefined;
+  const opened = async (): Promise<MirrorTarget> => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+  return {
+    resume: async (request, signal) => (await opened()).resume(request, signal),
+    send: async function* (lines, signal) {
+      yield* (await opened()).send(lines, signal);
+    },
+    administer: async (act) => (await opened()).administer(act),
+    close: async () => (await opening)?.close(),
+  };
+};
 
 const openRemote = async (settings: ResolvedSettings, to: string): Promise<MirrorTarget> => {
   const target = parseIngestUrl(to, await readIngestToken(settings));

@@ -7,13 +7,13 @@ import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
 import { openVerifier } from '../../../ingest/verifier.ts';
 import { openAdminView } from '../../../store/admin-snapshot.ts';
 import { openStore } from '../../../store/open.ts';
-import { type Store, StoreError } from '../../../store/store.ts';
+import type { Store } from '../../../store/store.ts';
 import type { RawOptions } from '../../command-options.ts';
 import { CommandError, exitCodes, interruptedCode } from '../../failure.ts';
 import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
 import { printJson, type Session, withoutReader } from '../../session.ts';
-import { withStore } from '../../store-access.ts';
+import { storeExists } from '../../store-access.ts';
 import { parseIngestUrl, sendLines } from './remote.ts';
 import { createTally, type IngestTally, renderTally } from './tally.ts';
 import { readIngestToken } from './token.ts';
@@ -93,10 +93,9 @@ async function* ingestHere(
 }
 
 /** Refuses a store that is not there before opening it for writing makes an empty one. Any other failure shows there. */
-const requireStore = (url: string): Promise<void> =>
-  withStore(url, async () => {}).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === 'store_not_found') requireRegistered(0, ...streamsFirst);
-  });
+const requireStore = async (url: string): Promise<void> => {
+  if (!(await storeExists(url).catch(() => true))) requireRegistered(0, ...streamsFirst);
+};
 
 async function* ingestInto(
   store: Store,
@@ -132,7 +131,7 @@ export const openLocalIngest = async (
   try {
     const { streams, signerSets } = view.current();
     requireRegistered(streams.size, ...streamsFirst);
-    requireRegistered(signerSets.size, 'signer set', 'signers import signers.json');
+    requireRegistered(signerSets.size, ...signersFirst);
   } catch (error) {
     view.close();
     throw error;
@@ -153,10 +152,12 @@ export const openLocalIngest = async (
   };
 };
 
+/** What `requireRegistered` says of signer sets. */
+export const signersFirst = ['signer set', 'signers import signers.json'] as const;
 const streamsFirst = ['stream', 'stream import catalog.json'] as const;
 
-// Without these every line would be rejected, and displace useful lines from quarantine.
-const requireRegistered = (count: number, what: string, command: string): void => {
+/** Without these every line would be rejected, and displace useful lines from quarantine. */
+export const requireRegistered = (count: number, what: string, command: string): void => {
   if (count > 0) return;
   throw new CommandError(
     exitCodes.refused,
