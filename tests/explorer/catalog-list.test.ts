@@ -83,6 +83,29 @@ test(
 );
 
 test(
+  'filters: odd ones of an address have a chip that fits the page and goes; an ignored one is not chosen in the panel',
+  async () => {
+    const { page } = await world.openPage({
+      path: `/?base_asset=${'wstX'.repeat(100)},btc,BTC&status=live,`,
+      prepare: serveCatalog(demo),
+    });
+    const chips = page.getByRole('button', { name: /^Remove filter: / });
+    await expect.poll(() => chips.count(), poll).toBe(2);
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    await page.setViewportSize({ width: 320, height: 640 });
+    await expect.poll(overflow, poll).toBeLessThanOrEqual(0);
+    await page.getByRole('button', { name: /^Filters/ }).click();
+    const live = page.getByRole('group', { name: 'Status' }).getByRole('checkbox', { name: /^live/ });
+    expect(await live.isChecked()).toBe(false);
+    await live.check();
+    await page.getByRole('button', { name: 'Remove filter: Status: live' }).waitFor();
+    await page.getByRole('button', { name: /^Remove filter: Base asset: wstX/ }).click();
+    await expect.poll(() => chips.allTextContents(), poll).toEqual(['Status: live', 'Base asset: BTC']);
+  },
+  timeout,
+);
+
+test(
   'focus: moves to the next chip, then to what takes their place, when chips are removed; a row that is scrolled away keeps it',
   async () => {
     const { page } = await world.openPage({

@@ -149,6 +149,28 @@ test('catalog filter: what is ignored has no chip', () => {
   expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual(['Asset class: Crypto']);
 });
 
+test('catalog filter: a value that is given twice has one chip, which removes it', () => {
+  const query = new URLSearchParams('status=live,LIVE,testing,live');
+  const chips = activeFilters(query, filterValuesOf(all));
+  expect(chips.map(({ label }) => label)).toEqual(['Status: live', 'Status: testing']);
+  expect(chips[0]?.without.toString()).toBe('status=testing');
+  expect(chosenOf(query, 'status')).toEqual(['live', 'testing']);
+});
+
+test('catalog filter: a value that no stream has is spelled as in the address, also after another was removed', () => {
+  const chips = activeFilters(new URLSearchParams('base_asset=wstETH,LunA'), filterValuesOf(all));
+  expect(chips.map(({ label }) => label)).toEqual(['Base asset: wstETH', 'Base asset: LUNA']);
+  expect(chips[1]?.without.get('base_asset')).toBe('wstETH');
+});
+
+test('catalog filter: a filter that is ignored has no chosen value, and choosing one replaces it', () => {
+  for (const text of ['status=live,', 'status=live&status=testing', 'status=']) {
+    const query = new URLSearchParams(text);
+    expect(chosenOf(query, 'status'), text).toEqual([]);
+    expect(toggleValue(query, 'status', 'live').toString(), text).toBe('status=live');
+  }
+});
+
 test('catalog filter: every filter of the API is on the page', () => {
   expect([...nameFilterNames, ...dateFilterNames, 'hidden'].sort()).toEqual(
     [

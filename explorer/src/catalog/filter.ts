@@ -171,22 +171,24 @@ const countValues = (streams: readonly CatalogEntry[], name: NameFilter): Readon
   return counts;
 };
 
-/** The values of a filter in the address, lower-cased for comparison. */
-export const chosenOf = (query: URLSearchParams, name: NameFilter): readonly string[] =>
-  (query.get(name) ?? '')
-    .split(',')
-    .filter((value) => value !== '')
-    .map((value) => value.toLowerCase());
+/** The values of a filter as the address spells them, by what they are compared with; none if the filter is ignored. */
+const givenOf = (query: URLSearchParams, name: NameFilter): ReadonlyMap<string, string> => {
+  const isIgnored = readFilter(name, query.getAll(name)).problem !== undefined;
+  const values = isIgnored ? [] : (query.get(name)?.split(',') ?? []);
+  return new Map(values.map((value) => [value.toLowerCase(), value]));
+};
+
+/** The values of a filter in the address, each once, lower-cased for comparison; none if the filter is ignored. */
+export const chosenOf = (query: URLSearchParams, name: NameFilter): readonly string[] => [
+  ...givenOf(query, name).keys(),
+];
 
 /** The query with a filter value added, or removed if it was there. */
 export const toggleValue = (query: URLSearchParams, name: NameFilter, value: string): URLSearchParams => {
   const lower = value.toLowerCase();
-  const chosen = chosenOf(query, name);
-  return withValue(
-    query,
-    name,
-    (chosen.includes(lower) ? chosen.filter((one) => one !== lower) : [...chosen, lower]).join(','),
-  );
+  const given = new Map(givenOf(query, name));
+  if (!given.delete(lower)) given.set(lower, lower);
+  return withValue(query, name, [...given.values()].join(','));
 };
 
 /** The query with a parameter set, or removed if the value is empty. */
@@ -207,16 +209,14 @@ export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
 /** An active filter value, for its chip; `without` is the query without it. */
 export type ActiveFilter = { readonly label: string; readonly without: URLSearchParams };
 
-/** Every active filter value, spelled as in the catalog; not those that are ignored. */
+/** Every active filter value, spelled as in the catalog, or as in the address if no stream has it; not those that are ignored. */
 export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
   const ignored: readonly string[] = readWanted(query).problems.map(({ name }) => name);
   const ofNames = nameFilterNames.flatMap((name) => {
-    const chosen = chosenOf(query, name);
-    if (chosen.length === 0 || ignored.includes(name)) return [];
-    const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value ?? lower;
-    return chosen.map((value) => ({
-      label: `${filterLabels[name]}: ${spelling(value)}`,
-      without: toggleValue(query, name, value),
+    const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value;
+    return [...givenOf(query, name)].map(([lower, given]) => ({
+      label: `${filterLabels[name]}: ${spelling(lower) ?? given}`,
+      without: toggleValue(query, name, lower),
     }));
   });
   const ofOthers = [...dateFilterNames, 'hidden' as const]

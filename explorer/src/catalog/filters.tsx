@@ -1,4 +1,5 @@
 // The panel with the catalog's filters, and a chip for each active one.
+import type { DiscoveryFilter } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../ui/format.ts';
 import {
@@ -19,6 +20,8 @@ import {
 type FilterProps = {
   readonly values: FilterValues;
   readonly counts: RowCounts;
+  /** The filters of the query that apply. */
+  readonly filter: DiscoveryFilter;
   readonly query: URLSearchParams;
   readonly onChange: (query: URLSearchParams) => void;
 };
@@ -127,7 +130,7 @@ const dateGroups = [
   ['Decommissioned', 'decommissioned'],
 ] as const;
 
-const DateFilterFields = ({ query, onChange }: FilterProps) => (
+const DateFilterFields = ({ filter, query, onChange }: FilterProps) => (
   <div class="filter-dates">
     {dateGroups.map(([legend, prefix]) => (
       <fieldset key={prefix}>
@@ -135,7 +138,7 @@ const DateFilterFields = ({ query, onChange }: FilterProps) => (
         {dateFilterNames
           .filter((name) => name === `${prefix}_after` || name === `${prefix}_before`)
           .map((name) => (
-            <DayField key={name} name={name} query={query} onChange={onChange} />
+            <DayField key={name} {...{ name, filter, query, onChange }} />
           ))}
       </fieldset>
     ))}
@@ -145,6 +148,7 @@ const DateFilterFields = ({ query, onChange }: FilterProps) => (
 
 const DayField = ({
   name,
+  filter,
   query,
   onChange,
 }: Omit<FilterProps, 'values' | 'counts'> & { readonly name: DateFilter }) => (
@@ -153,19 +157,25 @@ const DayField = ({
     <input
       type="date"
       aria-label={filterLabels[name]}
-      value={query.get(name) ?? ''}
+      value={filter[name] === undefined ? '' : (query.get(name) ?? '')}
       onChange={(event) => onChange(withValue(query, name, event.currentTarget.value))}
     />
   </label>
 );
 
-const HiddenField = ({ counts, query, onChange, isSignedIn }: FilterProps & { readonly isSignedIn: boolean }) => (
+const HiddenField = ({
+  counts,
+  filter,
+  query,
+  onChange,
+  isSignedIn,
+}: FilterProps & { readonly isSignedIn: boolean }) => (
   <fieldset>
     <legend>{filterLabels.hidden}</legend>
     <label class="check">
       <input
         type="checkbox"
-        checked={query.get('hidden') === 'true'}
+        checked={filter.hidden === true}
         disabled={!isSignedIn}
         onChange={(event) => onChange(withValue(query, 'hidden', event.currentTarget.checked ? 'true' : ''))}
       />
@@ -190,8 +200,14 @@ export const FilterChips = ({
   <ul class="chips" aria-label="Active filters">
     {active.map(({ label, without }) => (
       <li key={label}>
-        <button type="button" class="chip" aria-label={`Remove filter: ${label}`} onClick={() => onChange(without)}>
-          {label}
+        <button
+          type="button"
+          class="chip"
+          title={label}
+          aria-label={`Remove filter: ${label}`}
+          onClick={() => onChange(without)}
+        >
+          <span>{label}</span>
           <svg width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
             <path d="m2 2 6 6M8 2 2 8" />
           </svg>

@@ -133,11 +133,12 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
     () => (isAll ? state.streams : state.streams.filter(({ feedId }) => !state.hidden.has(feedId))),
     [state, isAll],
   );
-  const values = useMemo(() => filterValuesOf(listed), [listed]);
-  const active = useMemo(() => activeFilters(query, values), [query, values]);
+  const allValues = useMemo(() => filterValuesOf(state.streams), [state]); // chips spell the values of hidden streams, too
+  const values = useMemo(() => (isAll ? allValues : filterValuesOf(listed)), [listed]);
+  const active = useMemo(() => activeFilters(query, allValues), [query, allValues]);
   const setFilters = (next: URLSearchParams): void => {
     router.setQuery(next);
-    if (activeFilters(next, values).length === 0) focusPanelButton('filters'); // the chips are gone, and the button that cleared them
+    if (activeFilters(next, allValues).length === 0) focusPanelButton('filters'); // the chips are gone, and the button that cleared them
   };
   const isOnlySearched = active.length === 0 && wanted.search !== '';
   const clear = (): void => {
@@ -191,6 +192,7 @@ const Filters = ({ from, wanted, values, isSignedIn }: FiltersProps) => {
     <FilterPanel
       values={values}
       counts={counts}
+      filter={wanted.filter}
       query={router.address.value.query}
       onChange={router.setQuery}
       isSignedIn={isSignedIn}
