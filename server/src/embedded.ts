@@ -1,13 +1,14 @@
 // The entry `sealpost/sandbox`: a sandbox inside of another program, which @sealpost/testing uses. One process, no threads with a store in memory, nothing
 // on standard output. Time stands still but for steps.
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { type FeedId, formatDate, type SignerSet, type Stream } from '@sealpost/protocol';
-import { createSecret, createSecretBox, parseKey } from './access/secrets.ts';
+import { createSecretBox, parseKey } from './access/secrets.ts';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
+import { deriveCredentials } from './sandbox/credentials.ts';
 import { isFaultAct, problemOf, setFaults } from './sandbox/director.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
 import type { ScenarioAct } from './sandbox/scenario/compile.ts';
@@ -30,6 +31,8 @@ export type EmbeddedOptions = {
   readonly signerSet: SignerSet;
   /** Decides with the requests which of them are faulted. */
   readonly seed: string;
+  /** Decides the credentials; random ones when absent. */
+  readonly credentialsSeed?: string | undefined;
   /** Sandbox time at the start, in ms. */
   readonly startMs: number;
   readonly sign: SignReport;
@@ -64,10 +67,10 @@ export type EmbeddedSandbox = {
 
 /** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
 export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<EmbeddedSandbox> => {
-  const { seed, startMs, sign, folder } = options;
+  const { seed, credentialsSeed = randomUUID(), startMs, sign, folder } = options;
   const clock = createSandboxClock({ startMs, paused: true, monotonicMs: () => performance.now() });
   const faults = createFaults({ seed, nowMs: clock.nowMs, sign });
-  const key = randomBytes(32).toString('hex');
+  const { userId, secret, key } = deriveCredentials(credentialsSeed);
   const node = await openNode({
     settings: settingsOf(options, key),
     version: 'sandbox',
@@ -80,7 +83,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
       ...(folder === undefined && { memory: createStoreMemory() }),
     },
   });
-  const account = { userId: randomUUID(), secret: createSecret() };
+  const account = { userId, secret };
   try {
     await register(node, options, key, account);
   } catch (error) {

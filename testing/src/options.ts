@@ -30,7 +30,7 @@ export type SandboxOptions = {
   readonly scenario?: unknown;
   /** Sandbox time at the start; now by default. It stands still but for `advance` and `push`. */
   readonly at?: Moment;
-  /** Decides prices, keys and which requests a fault with a probability acts on; the same one gives the same. `'test'` by default. */
+  /** Decides prices, keys, which requests a fault with a probability acts on and, if given, the credentials; the same one gives the same. `'test'` by default. */
   readonly seed?: string;
   /** `'memory'` by default; `'folder'` is LMDB in a temporary folder, which `close` removes. */
   readonly store?: 'memory' | 'folder';
@@ -47,6 +47,8 @@ export type Choices = {
   readonly streams: readonly ChosenStream[];
   readonly startMs: number;
   readonly seed: string;
+  /** The seed, if it is given: without one, each sandbox has its own credentials. */
+  readonly credentialsSeed: string | undefined;
   readonly store: 'memory' | 'folder';
   readonly requestsPerSecond: number;
   readonly origins: readonly string[];
@@ -97,6 +99,7 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     streams: readStreams(options, scenario, startMs),
     startMs,
     seed,
+    credentialsSeed: options.seed ?? scenario?.scenario.seed,
     store,
     requestsPerSecond,
     origins,

@@ -88,6 +88,17 @@ test('sandbox: the same seed gives the same reports, another one others', async 
   expect(other).not.toEqual(first);
 });
 
+test('sandbox: credentials are those of the seed, and random without one', async () => {
+  const credentials = async (seed?: string) => {
+    const { userId, secret } = await start({ streams: ['ETH/USD'], ...(seed !== undefined && { seed }) });
+    return { userId, secret };
+  };
+  const [first, same, other] = [await credentials('a'), await credentials('a'), await credentials('b')];
+  expect(same).toEqual(first);
+  expect([other.userId === first.userId, other.secret === first.secret]).toEqual([false, false]);
+  expect((await credentials()).userId).not.toBe((await credentials()).userId);
+});
+
 test('sandbox: a price is pushed to a stream of any schema, with fields of it', async () => {
   const schemas = Object.keys(reportSchemas)
     .map(Number)

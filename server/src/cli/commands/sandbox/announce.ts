@@ -1,12 +1,13 @@
 // What a sandbox prints when it is ready.
 import type { Node } from '../../../node.ts';
 import type { Chain } from '../../../sandbox/chain/chain.ts';
+import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
 import type { SandboxState } from '../../../sandbox/director.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { printJson, type Session } from '../../session.ts';
 import { signInLink } from '../demo/demo.ts';
 import { demoFeedIds } from '../demo/world.ts';
-import { type SandboxCredentials, type SandboxFolder, sandboxProfile } from './folder.ts';
+import { type SandboxFolder, sandboxProfile } from './folder.ts';
 import { planDefaults, type SandboxPlan } from './plan.ts';
 
 export type Announcement = {

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { deriveCredentials, openSandboxFolder } from './folder.ts';
+import { deriveCredentials } from '../../../sandbox/credentials.ts';
+import { openSandboxFolder } from './folder.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 

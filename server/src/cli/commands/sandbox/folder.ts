@@ -1,12 +1,12 @@
 // The folder of a sandbox and what is in it: key, credentials and store. Without --dir it is a temporary one that is removed at the end. Credentials are
 // derived from the seed, so that they are the same at every start.
-import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
 import { processExists } from '../../../runtime/process-exists.ts';
+import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 export type SandboxFolder = {
@@ -17,36 +17,10 @@ export type SandboxFolder = {
   readonly remove: () => void;
 };
 
-export type SandboxCredentials = {
-  readonly userId: string;
-  readonly secret: string;
-  readonly ingestToken: string;
-  /** The key-encryption key, in hex. */
-  readonly key: string;
-};
-
 /** The profile that is written for the printed commands. */
 export const sandboxProfile = 'sandbox';
 
 const markerFile = 'sandbox.json';
-
-const digestOf = (seed: string, what: string): Buffer =>
-  createHash('sha256').update(`sealpost sandbox ${what} ${seed}`).digest();
-
-/** Not secret to anyone who knows the seed: a sandbox has only simulated reports, and listens on this machine. */
-export const deriveCredentials = (seed: string): SandboxCredentials => {
-  const bytes = digestOf(seed, 'user');
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40; // a version 4 UUID
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  const userId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
-  return {
-    userId,
-    secret: digestOf(seed, 'secret').toString('base64url'),
-    ingestToken: digestOf(seed, 'ingest token').toString('base64url'),
-    key: digestOf(seed, 'key').toString('hex'),
-  };
-};
 
 /** Makes the folder. One that was a sandbox before is emptied; one that has anything else is rejected. */
 export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }: SandboxCredentials): SandboxFolder => {

@@ -8,6 +8,7 @@ import { watchStart } from '../../../runtime/start-watch.ts';
 import { createAdministration, createOracles } from '../../../sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from '../../../sandbox/clock.ts';
 import { createControl } from '../../../sandbox/control.ts';
+import { deriveCredentials, type SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
@@ -19,14 +20,7 @@ import { createQuietLog } from '../demo/demo.ts';
 import { registerNetwork } from '../demo/world.ts';
 import { announceSandbox } from './announce.ts';
 import { castOf } from './cast.ts';
-import {
-  deriveCredentials,
-  emptyStore,
-  openSandboxFolder,
-  type SandboxCredentials,
-  type SandboxFolder,
-  writeSandboxProfile,
-} from './folder.ts';
+import { emptyStore, openSandboxFolder, type SandboxFolder, writeSandboxProfile } from './folder.ts';
 import { openSandboxChain, requireEvm, type SandboxChain } from './local-chain.ts';
 import type { SandboxPlan } from './plan.ts';
 
