@@ -4,7 +4,8 @@ import type { Hex } from '@sealpost/protocol';
 import * as AbiError from 'ox/AbiError';
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
-import { EvmRequestError, openEvm } from '../../server/src/sandbox/chain/evm.ts';
+import { openEvm } from '../../server/src/sandbox/chain/evm.ts';
+import { EvmRequestError } from '../../server/src/sandbox/chain/rpc-outcome.ts';
 
 /** The accounts of the private keys 1, 2 and 3; EDR signs for them. */
 export const accounts = [

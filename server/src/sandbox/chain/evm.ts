@@ -1,7 +1,9 @@
 // An EVM with JSON-RPC in this process: EDR, an optional package that `sandbox --chain` needs (D177). Blocks are dated by the clock of the caller.
-import { createFilterIds } from './filter-ids.ts';
+import { createFilters } from './filters.ts';
+import { readAllLogs } from './logs.ts';
 import { createQueue } from './queue.ts';
-import { checkParams, endLogRange, gasMax } from './rpc-bounds.ts';
+import { checkParams, gasMax } from './rpc-bounds.ts';
+import { EvmRequestError, type RpcOutcome, type RpcRequest, rpcCodes } from './rpc-outcome.ts';
 
 /** The only version whose interface this file knows; `peerDependencies` has the same one. */
 const edrPackage = '@nomicfoundation/edr@0.13.0';
@@ -11,27 +13,11 @@ export class EvmMissingError extends Error {
   override readonly name = 'EvmMissingError';
 }
 
-/** An error that the EVM answered with; `data` is what a reverted call returned, as hex. */
-export class EvmRequestError extends Error {
-  override readonly name = 'EvmRequestError';
-  readonly code: number;
-  readonly data: string | undefined;
-
-  constructor({ code, message, data }: RpcFailure) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-}
-
-export type RpcFailure = { readonly code: number; readonly message: string; readonly data?: string };
-export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcFailure };
-
 export type Evm = {
   /** Answers a JSON-RPC call. */
   readonly answer: (method: string, params: unknown) => Promise<RpcOutcome>;
   /** Returns the result of a call; throws `EvmRequestError`. */
-  readonly request: (method: string, ...params: unknown[]) => Promise<unknown>;
+  readonly request: RpcRequest;
 };
 
 export type EvmOptions = {
@@ -49,8 +35,6 @@ const blockSecondsMax = 12;
 const etherOfAccount = 10_000n * 10n ** 18n;
 /** Methods that make a block, or change which is the newest. */
 const mining = /^(eth_send|evm_)/;
-const logRange = /^eth_(getLogs|newFilter)$/;
-const invalidParams = -32_602;
 
 /** Starts an empty chain. */
 export const openEvm = async (options: EvmOptions): Promise<Evm> => {
@@ -60,6 +44,10 @@ export const openEvm = async (options: EvmOptions): Promise<Evm> => {
     const { data } = await provider.handleRequest(JSON.stringify(call));
     return toOutcome(typeof data === 'string' ? JSON.parse(data) : data);
   };
+  /** Of the same call: it does not wait for the queue. */
+  const fetch: RpcRequest = async (method, ...params) => resultOf(await ask(method, params));
+  const newest = async (): Promise<bigint> => BigInt(String(await fetch('eth_blockNumber')));
+  const filters = createFilters(fetch);
   const seconds = () => Math.floor(options.nowMs() / 1_000);
   let blockSeconds = seconds();
   let isDated = false;
@@ -78,29 +66,44 @@ export const openEvm = async (options: EvmOptions): Promise<Evm> => {
   const read = async (method: string, params: unknown): Promise<RpcOutcome> => {
     if (seconds() - blockSeconds >= blockSecondsMax) await mine('evm_mine', []);
     await dateBlock();
-    if (!logRange.test(method)) return ask(method, params);
-    const newest = Object(await ask('eth_blockNumber', [])).result;
-    return ask(method, endLogRange(params, BigInt(newest)));
+    if (method === 'eth_getLogs')
+      return outcomeOf(async () => readAllLogs(fetch, Object(requireList(params)[0]), await newest()));
+    if (filters.has(method)) return outcomeOf(async () => filters.answer(method, requireList(params), await newest()));
+    return ask(method, params);
   };
   const { run } = createQueue();
-  const filterIds = createFilterIds();
   // EDR has one call at a time: a date is for the block of the same call.
   const answer = async (method: string, params: unknown): Promise<RpcOutcome> => {
     const problem = checkParams(method, params);
-    if (problem !== undefined) return { error: { code: invalidParams, message: problem } };
+    if (problem !== undefined) return { error: { code: rpcCodes.invalidParams, message: problem } };
     return run(async () => {
       const outcome = await (mining.test(method) ? mine : read)(method, params);
-      const surplus = filterIds.used(method, params, 'result' in outcome ? outcome.result : undefined);
-      if (surplus !== undefined) await ask('eth_uninstallFilter', [surplus]);
+      if (method === 'evm_revert') filters.reverted(await newest());
       return outcome;
     });
   };
-  const request = async (method: string, ...params: unknown[]): Promise<unknown> => {
-    const outcome = await answer(method, params);
-    if ('error' in outcome) throw new EvmRequestError(outcome.error);
-    return outcome.result;
-  };
-  return { answer, request };
+  return { answer, request: async (method, ...params) => resultOf(await answer(method, params)) };
+};
+
+/** `checkParams` looks at the fields of filters in a list, and leaves what is none. */
+const requireList = (params: unknown): readonly unknown[] => {
+  if (Array.isArray(params)) return params;
+  throw new EvmRequestError({ code: rpcCodes.invalidParams, message: 'Params are a list.' });
+};
+
+const resultOf = (outcome: RpcOutcome): unknown => {
+  if ('error' in outcome) throw new EvmRequestError(outcome.error);
+  return outcome.result;
+};
+
+const outcomeOf = async (read: () => Promise<unknown>): Promise<RpcOutcome> => {
+  try {
+    return { result: await read() };
+  } catch (error) {
+    if (!(error instanceof EvmRequestError)) throw error;
+    const { code, message } = error;
+    return { error: { code, message } };
+  }
 };
 
 /**

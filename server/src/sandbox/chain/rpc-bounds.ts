@@ -107,18 +107,6 @@ const checkLogFilter: Check = ([filter]) => {
     : undefined;
 };
 
-/** EDR looks at every block of a range, also where there is none yet: 5 ms per million. */
-const blocksAheadMax = 1_000_000n;
-
-/** The params of a call for logs with a range that ends soon after the newest block. */
-export const endLogRange = (params: unknown, newestBlock: bigint): unknown => {
-  const [filter] = Array.isArray(params) ? params : [];
-  if (!isFields(filter)) return params;
-  const to = quantityOf(filter.toBlock);
-  const end = newestBlock + blocksAheadMax;
-  return to === undefined || to <= end ? params : [{ ...filter, toBlock: `0x${end.toString(16)}` }];
-};
-
 const checkTypedData: Check = ([, raw]) => {
   const typed = typeof raw === 'string' ? parseJson(raw) : raw;
   const types = isFields(typed) ? typed.types : undefined;

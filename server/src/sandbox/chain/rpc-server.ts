@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { timedOut, within } from '../../runtime/deadline.ts';
-import type { RpcOutcome } from './evm.ts';
+import { rpcCodes as codes, type RpcOutcome } from './rpc-outcome.ts';
 
 export type RpcServer = { readonly url: string; readonly close: () => Promise<void> };
 
@@ -12,6 +12,8 @@ export type RpcServerOptions = {
   readonly answer: (method: string, params: unknown) => Promise<RpcOutcome>;
   /** Time for all calls of a request, in ms; 30 s by default. */
   readonly answerMaxMs?: number;
+  /** A connection on which nothing moves for this long is closed; 60 s by default. */
+  readonly idleMaxMs?: number;
 };
 
 /** The largest contract is 48 KB as hex; 100 calls with reports are 600 KB. */
@@ -19,6 +21,14 @@ const bodyBytesMax = 1_048_576;
 const batchMax = 100;
 const connectionsMax = 100;
 const requestMaxMs = 30_000;
+/** More than a request may take. */
+const defaultIdleMaxMs = 60_000;
+/** Answers of one batch; geth has the same. */
+const batchBytesMax = 25_000_000;
+/** Answers of all clients that were not sent yet. */
+const unsentBytesMax = 64_000_000;
+/** Such as the hash of a transaction that was sent: an answer that is never replaced by an error. */
+const smallBytes = 4_096;
 /** Calls that were not answered yet, those whose clients have left included. */
 const pendingMax = 200;
 
@@ -46,22 +56,18 @@ const offered: ReadonlySet<string> = new Set(
     ]),
 );
 
-const codes = {
-  parse: -32_700,
-  invalidRequest: -32_600,
-  methodNotFound: -32_601,
-  internal: -32_603,
-  timeout: -32_002,
-  limit: -32_005,
-} as const;
-
 /** Listens on 127.0.0.1; port 0 is any free port. */
 export const openRpcServer = async (options: RpcServerOptions): Promise<RpcServer> => {
-  const { port, answerMaxMs = requestMaxMs } = options;
+  const { port, answerMaxMs = requestMaxMs, idleMaxMs = defaultIdleMaxMs } = options;
   const answer = withPendingMax(options.answer);
+  const openUnsent = createUnsent();
   const server = createServer((request, response) => {
-    void handle(request, response, () => withDeadline(answer, answerMaxMs)).catch(() => response.destroy());
+    const unsent = openUnsent();
+    response.once('close', unsent.end);
+    const begin = () => withDeadline(answer, answerMaxMs);
+    void handle(request, response, begin, unsent).catch(() => response.destroy());
   });
+  server.timeout = idleMaxMs;
   server.maxConnections = connectionsMax;
   server.requestTimeout = requestMaxMs;
   server.headersTimeout = requestMaxMs;
@@ -84,14 +90,42 @@ type Answer = RpcServerOptions['answer'];
 const withPendingMax = (answer: Answer): Answer => {
   let pending = 0;
   return async (method, params) => {
-    if (pending >= pendingMax)
-      return { error: { code: codes.limit, message: `The chain has ${pendingMax} calls to answer. Retry later.` } };
+    if (pending >= pendingMax) return limitError(`The chain has ${pendingMax} calls to answer. Retry later.`);
     pending += 1;
     try {
       return await answer(method, params);
     } finally {
       pending -= 1;
     }
+  };
+};
+
+/** Answers of one request on their way to its client. */
+type Unsent = {
+  /** Takes an answer of so many bytes; false if it must not be sent, because there are too many. */
+  readonly take: (bytes: number) => boolean;
+  readonly isFull: () => boolean;
+  readonly end: () => void;
+};
+
+/** Counts what clients have not read yet: it is in memory. */
+const createUnsent = (): (() => Unsent) => {
+  let all = 0;
+  return () => {
+    let [own, isOver] = [0, false];
+    return {
+      isFull: () => all >= unsentBytesMax,
+      take: (bytes) => {
+        if (isOver || (bytes > smallBytes && all + bytes > unsentBytesMax)) return false;
+        own += bytes;
+        all += bytes;
+        return true;
+      },
+      end: () => {
+        all -= own;
+        [own, isOver] = [0, true];
+      },
+    };
   };
 };
 
@@ -124,13 +158,13 @@ const corsHeaders = (origin: string | undefined): Readonly<Record<string, string
         vary: 'origin',
       };
 
-const handle = async (request: IncomingMessage, response: ServerResponse, begin: () => Answer) => {
+const handle = async (request: IncomingMessage, response: ServerResponse, begin: () => Answer, unsent: Unsent) => {
   const { origin } = request.headers;
   const isLocal = origin === undefined || localOrigin.test(origin);
   const headers = corsHeaders(isLocal ? origin : undefined);
   if (request.method === 'OPTIONS') return void response.writeHead(204, headers).end();
-  const send = (status: number, body: unknown) => {
-    const bytes = Buffer.from(JSON.stringify(body));
+  const send = (status: number, body: string) => {
+    const bytes = Buffer.from(body);
     response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': bytes.length });
     response.end(bytes);
   };
@@ -141,7 +175,7 @@ const handle = async (request: IncomingMessage, response: ServerResponse, begin:
     response.setHeader('connection', 'close');
     return send(413, failure(null, codes.invalidRequest, `The request is longer than ${bodyBytesMax} bytes.`));
   }
-  send(200, await answerText(text, begin()));
+  send(200, await answerText(text, begin(), unsent));
 };
 
 /** The body as text; undefined if it is too long. */
@@ -156,24 +190,37 @@ const readBody = async (request: IncomingMessage): Promise<string | undefined> =
   return Buffer.concat(chunks).toString('utf8');
 };
 
-const failure = (id: unknown, code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } });
+const failure = (id: unknown, code: number, message: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 
-const answerText = async (text: string, answer: Answer): Promise<unknown> => {
+const answerText = async (text: string, answer: Answer, unsent: Unsent): Promise<string> => {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
     return failure(null, codes.parse, 'The request is not JSON.');
   }
-  if (!Array.isArray(parsed)) return answerOne(parsed, answer);
+  if (!Array.isArray(parsed)) return answerOne(parsed, answer, unsent);
   if (parsed.length === 0 || parsed.length > batchMax)
     return failure(null, codes.invalidRequest, `A batch has 1 to ${batchMax} calls, not ${parsed.length}.`);
-  const answers: unknown[] = [];
-  for (const one of parsed) answers.push(await answerOne(one, answer));
-  return answers;
+  const answers: string[] = [];
+  let length = 0;
+  for (const one of parsed) {
+    const text = await answerOne(one, length < batchBytesMax ? answer : refuseRest, unsent);
+    length += text.length;
+    answers.push(text);
+  }
+  return `[${answers.join()}]`;
 };
 
-const answerOne = async (raw: unknown, answer: Answer): Promise<unknown> => {
+const limitError = (message: string) => ({ error: { code: codes.limit, message } });
+
+const refuseRest: Answer = async () =>
+  limitError(`The answers of a batch have ${batchBytesMax / 1e6} MB already. Send this call in another one.`);
+
+const tooManyUnsent = `Clients have not read ${unsentBytesMax / 1e6} MB of answers yet. Read them, then retry.`;
+
+const answerOne = async (raw: unknown, answer: Answer, unsent: Unsent): Promise<string> => {
   const { id = null, method, params = [] } = Object(raw);
   if (id !== null && typeof id !== 'string' && typeof id !== 'number')
     return failure(null, codes.invalidRequest, 'The id of a call is a text, a number or null.');
@@ -181,8 +228,10 @@ const answerOne = async (raw: unknown, answer: Answer): Promise<unknown> => {
     return failure(id, codes.invalidRequest, 'A call has a method and a list of params.');
   if (!offered.has(method))
     return failure(id, codes.methodNotFound, `The method ${method.slice(0, 64)} is not offered.`);
+  if (unsent.isFull()) return failure(id, codes.limit, tooManyUnsent);
   try {
-    return { jsonrpc: '2.0', id, ...(await answer(method, params)) };
+    const text = JSON.stringify({ jsonrpc: '2.0', id, ...(await answer(method, params)) });
+    return unsent.take(text.length) ? text : failure(id, codes.limit, tooManyUnsent);
   } catch (error) {
     return failure(id, codes.internal, String(Object(error).message ?? error));
   }
