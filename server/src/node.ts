@@ -118,23 +118,23 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     return await open();
   } catch (error) {
     await closeFailedStart(close);
-    log.close();
+    await log.close();
     throw error;
   }
 };
 
 /** Closes everything, and logs how it ended, also when the process exits before: at a second signal, or because a part failed to close. */
 const stopLogged = async (reason: string, close: () => Promise<void>, observe: Listener, log: Log): Promise<void> => {
-  const end = (clean: boolean): void => {
-    observe({ kind: 'stopped', clean });
-    log.close();
+  const cutShort = (): void => {
+    observe({ kind: 'stopped', clean: false });
+    log.flushSync();
   };
-  const cutShort = (): void => end(false);
   observe({ kind: 'draining', reason });
   process.once('exit', cutShort);
   await close();
   process.off('exit', cutShort);
-  end(true);
+  observe({ kind: 'stopped', clean: true });
+  await log.close();
 };
 
 /** Secrets stay in this process; the other settings also go to workers. */

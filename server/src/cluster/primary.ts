@@ -164,6 +164,17 @@ const keepCertificate = (settings: NodeSettings) => {
   };
 };
 
+/** What workers may have on its way to a standard error that nobody reads. */
+const errorBytesMax = 1_048_576;
+
+/**
+ * Writes what a worker says on standard error, such as a crash of Node's. A worker has none of the primary's own outputs: a process that gets a pipe makes it
+ * blocking for all that have it, and a primary that waits to write to one that nobody reads cannot exit.
+ */
+const writeError = (bytes: Buffer): void => {
+  if (process.stderr.writableLength < errorBytesMax) process.stderr.write(bytes);
+};
+
 /** Starts workers and handles their messages. */
 const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
@@ -176,7 +187,13 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   const certificate = keepCertificate(settings);
   const port = createPort(settings.listen.port, members);
   const { exec, execArgv } = programBeside('./worker', import.meta.url);
-  cluster.setupPrimary({ exec, ...(execArgv && { execArgv: [...execArgv] }), args: [], serialization: 'advanced' });
+  cluster.setupPrimary({
+    exec,
+    ...(execArgv && { execArgv: [...execArgv] }),
+    args: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
     member.unanswered = 0;
@@ -221,6 +238,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
     };
     const late = setTimeout(() => killUnready(member), startMaxMs).unref();
     members.set(worker.id, member);
+    worker.process.stderr?.on('data', writeError);
     worker.on('message', (message: FromWorker) => take(member, message));
     onceEnded(member, (how) => {
       clearTimeout(late);

@@ -92,7 +92,7 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
     metrics,
     close: async (): Promise<void> => {
       clearInterval(timer);
-      log.close();
+      await log.close();
       await underWay;
       tellNews();
       await underWay;

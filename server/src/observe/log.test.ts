@@ -1,6 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -351,20 +353,78 @@ test('log: one that nobody reads does not stop its process, whatever it has to t
   expect(String(said)).toBe('goes on\n');
 });
 
+/** Runs a module with a named pipe as standard output. A pipe of `spawn` is a socket, which does not block. */
+const runToPipe = async (program: string, read: (descriptor: number) => Promise<void>) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-log-'));
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  const writer = openSync(pipe, 'w');
+  const limits = { timeout: 60_000, killSignal: 'SIGKILL' } as const;
+  const child = spawn(process.execPath, argsOf(program), { stdio: ['ignore', writer, 'pipe'], ...limits });
+  closeSync(writer);
+  const ended = once(child, 'exit');
+  await Promise.race([read(reader), ended]);
+  const [code] = await ended;
+  const rest = readAvailable(reader);
+  closeSync(reader);
+  rmSync(folder, { recursive: true });
+  return { code, rest };
+};
+
+const readAvailable = (descriptor: number, bytesMax = Number.POSITIVE_INFINITY): string => {
+  const chunk = Buffer.alloc(Math.min(bytesMax, 65_536));
+  let text = '';
+  try {
+    while (text.length < bytesMax) text += chunk.toString('latin1', 0, readSync(descriptor, chunk));
+  } catch {} // nothing there
+  return text;
+};
+
+test.skipIf(process.platform === 'win32')(
+  'log: a process whose log nobody reads ends within seconds of its close, with its own exit code',
+  async () => {
+    const program = `
+      const log = open();
+      log.pass(Array.from({ length: 4_000 }, () => 'x'.repeat(1_000) + '\\n'));
+      process.exitCode = 7;
+      const startedMs = performance.now();
+      await log.close();
+      const durationMs = performance.now() - startedMs;
+      if (durationMs < 2_500 || durationMs > 8_000) process.exitCode = 8;`;
+    const { code } = await runToPipe(program, () => new Promise(() => {}));
+    expect(code).toBe(7);
+  },
+);
+
+test.skipIf(process.platform === 'win32')('log: a slow reader gets every line of a log that is closed', async () => {
+  const program = `
+    const log = open();
+    log.pass(Array.from({ length: 2_000 }, (_, i) => String(i).padStart(999, 'x') + '\\n'));
+    await log.close();`;
+  let text = '';
+  const { code, rest } = await runToPipe(program, async (descriptor) => {
+    for (; ; await new Promise((resolve) => setTimeout(resolve, 200))) text += readAvailable(descriptor, 65_536);
+  });
+  const lines = `${text}${rest}`.trimEnd().split('\n');
+  expect(code).toBe(0);
+  expect(lines.map((line) => Number(line.replaceAll('x', '')))).toEqual(Array.from({ length: 2_000 }, (_, i) => i));
+});
+
 test('log: one to standard output leaves nothing behind in its process once it is closed, and a line after that is written', () => {
   const { stdout, stderr } = runLogging(`
     const { setTimeout } = await import('node:timers/promises');
-    const write = () => {
+    const write = async () => {
       const log = open();
       log.pass(['line\\n']);
-      log.close();
+      await log.close();
       return log;
     };
-    write();
+    await write();
     await setTimeout(200);
     const before = process.listenerCount('exit');
-    for (let i = 0; i < 20; i++) write();
-    const last = write();
+    for (let i = 0; i < 20; i++) await write();
+    const last = await write();
     await setTimeout(200);
     console.error(process.listenerCount('exit') - before);
     last.pass(['late\\n']);

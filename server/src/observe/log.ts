@@ -28,8 +28,10 @@ export type Log = {
   readonly observe: Listener;
   /** Writes lines that the log of another process made. */
   readonly pass: (lines: readonly string[]) => void;
-  /** Logs the counts of held-back lines and flushes everything. */
-  readonly close: () => void;
+  /** Logs the counts of held-back lines and writes what can be written at once: for a process that exits. */
+  readonly flushSync: () => void;
+  /** Logs the counts of held-back lines; resolves when everything is written, or nobody reads it. */
+  readonly close: () => Promise<void>;
 };
 
 /** Opens a log. */
@@ -73,9 +75,13 @@ export const openLog = (options: LogOptions): Log => {
     pass: (lines) => {
       for (const line of lines) destination.write(line);
     },
-    close: () => {
+    flushSync: () => {
       limit.flush();
-      (destination.close ?? destination.flushSync)?.();
+      destination.flushSync?.();
+    },
+    close: async () => {
+      limit.flush();
+      await (destination.close ?? destination.flushSync)?.();
     },
   };
 };

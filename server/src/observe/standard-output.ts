@@ -1,12 +1,13 @@
 // The log's lines to standard output, many at once, without ever waiting for whoever reads them.
 import { write as writeBytes, writeSync } from 'node:fs';
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 
 /** Where lines go. Each write is one whole line; one that is not a plain answer's should not wait for others. */
 export type LogDestination = {
   readonly write: (line: string, now?: boolean) => void;
   readonly flushSync?: () => void;
-  /** Flushes, and leaves nothing in the process. A line after that is still written. */
-  readonly close?: () => void;
+  /** Resolves when all is written, or nobody reads it; leaves nothing in the process. A line after that is still written. */
+  readonly close?: () => Promise<void>;
 };
 
 export type OutputListeners = {
@@ -26,10 +27,13 @@ const handOverMs = 50;
 const descriptor = 1;
 const writtenBytesMax = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
-/** While a pipe is full that does not block. */
-const retryMs = 100;
+/** Pauses while a pipe is full: the first one, doubled up to the second until its reader has read. */
+const [retryMinMs, retryMaxMs] = [10, 100];
+const drainLookMs = 10;
 /** At the exit, such a pipe is waited for so long in all. */
 const flushMaxMs = 2_000;
+/** At a stop, a reader that reads nothing for so long is no longer waited for. A slow one gets everything. */
+const unreadMaxMs = 3_000;
 /** A write that takes longer waits for a reader that does not read: another would stop this process. */
 const stuckMs = 1_000;
 
@@ -66,6 +70,9 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
   let writingSinceMs: number | undefined;
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
+  let writtenMs = 0;
+  let retryMs = retryMinMs;
+  let [hasFailed, isGivenUp] = [false, false];
   /** The first of what waits; not all, because after a failure it is taken again with every line. */
   const take = (): Buffer => {
     let [count, length] = [0, 0];
@@ -96,10 +103,18 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
       const rest = error ? bytes : bytes.subarray(written);
       waitingBytes -= bytes.length - rest.length;
       giveBack(rest);
-      if (!error) return advance();
-      if (isBusy(error)) timer = setTimeout(advance, retryMs);
-      else onLost();
+      hasFailed = error !== null && !isBusy(error);
+      if (!error) {
+        [writtenMs, retryMs] = [performance.now(), retryMinMs];
+        advance();
+      } else if (hasFailed) onLost();
+      else retry();
     });
+  };
+  const retry = (): void => {
+    timer = setTimeout(advance, retryMs);
+    if (isGivenUp) timer.unref();
+    retryMs = Math.min(2 * retryMs, retryMaxMs);
   };
   return {
     write: (lines: string): void => {
@@ -112,6 +127,19 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
         waitingBytes += bytes.length;
       }
       advance();
+    },
+    /** Resolves when nothing waits, or it cannot be written: then it is given up. */
+    drain: async (): Promise<void> => {
+      const startedMs = performance.now();
+      advance(); // also after a failure
+      hasFailed = false;
+      const isRead = () => performance.now() - Math.max(startedMs, writtenMs) < unreadMaxMs;
+      while (waitingBytes > 0 && !hasFailed && isRead()) await setTimeoutPromise(drainLookMs);
+      clearTimeout(timer);
+      isGivenUp = waitingBytes > 0;
+      if (!isGivenUp) return;
+      for (const { length } of waiting.splice(0)) waitingBytes -= length;
+      onLost();
     },
     /** What is being written at this moment is not waited for. */
     flushSync: (): void => {
@@ -127,6 +155,7 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
 };
 
 export const openStandardOutput = (listeners: OutputListeners): LogDestination => {
+  void process.stdout; // from here on a pipe does not block: a process cannot end while a write to one that is full waits
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
   let isHeld = false;
@@ -156,8 +185,9 @@ export const openStandardOutput = (listeners: OutputListeners): LogDestination =
       timer ??= setTimeout(handOver, handOverMs).unref();
     },
     flushSync,
-    close: () => {
-      flushSync();
+    close: async () => {
+      handOver();
+      await output.drain();
       letGo();
     },
   };
