@@ -22,7 +22,7 @@ import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
 import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
-import { readTlsFiles, type TlsPair, tlsFilesOf } from './runtime/tls-files.ts';
+import { readTlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
 import type { FaultHooks } from './sandbox/faults/faults.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -59,8 +59,8 @@ export type ReadPath = {
   readonly stopListening: () => void;
   /** Completes running requests, rejects new ones, closes. */
   readonly drain: () => Promise<void>;
-  /** Reads certificate and key again; keeps the old ones if that fails. */
-  readonly reloadTls: () => void;
+  /** Uses the given certificate and key, or reads the files again; keeps the old ones if that fails. */
+  readonly reloadTls: (given?: TlsPair) => void;
 };
 
 /** Limits that a process shares with others. */
@@ -264,15 +264,14 @@ const openListener = async (
       load.stop();
       await usage.stop();
     },
-    reloadTls: () => {
+    reloadTls: (given) => {
       try {
-        const renewed = readTls();
+        const renewed = given ?? readTls();
         if (renewed === undefined) return observe({ kind: 'reloaded', settings: [] });
         listener.useTls(renewed);
         observe({ kind: 'reloaded', settings: ['tlsCert', 'tlsKey'], certificate: describeCertificate(renewed.cert) });
       } catch (error) {
-        const message = 'The new certificate cannot be used. The server keeps the old one.';
-        observe({ kind: 'warning', code: 'tls_reload_failed', message, error });
+        observe(tlsReloadFailed(error));
       }
     },
   };

@@ -34,7 +34,8 @@ export type ToWorker =
   /** Is it there? (D235) */
   | { readonly kind: 'ping' }
   | { readonly kind: 'tellMetrics' }
-  | { readonly kind: 'reloadTls' }
+  /** Use this certificate from now on; the primary has read and checked it. */
+  | { readonly kind: 'reloadTls'; readonly tls: TlsPair }
   /** Take no new connections. */
   | { readonly kind: 'stopListening' }
   /** Finish what is under way, and end. */

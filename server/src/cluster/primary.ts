@@ -9,7 +9,7 @@ import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
-import { readTlsFiles, type TlsPair, tlsFilesOf } from '../runtime/tls-files.ts';
+import { readTlsFiles, type TlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from '../runtime/tls-files.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
 import { watchHandedOver } from './handed-over.ts';
@@ -145,23 +145,40 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   });
 };
 
-/** The certificate in use, for workers that start later: by then the files may be broken, or only one of them renewed. */
-const keepCertificate = (settings: NodeSettings) => {
+/** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
+const keepCertificate = (settings: NodeSettings, observe: Listener) => {
   const files = tlsFilesOf(settings);
-  const read = (): TlsPair | undefined => files && readTlsFiles(files);
-  let inUse = read();
+  let inUse = files && readTlsFiles(files);
   return {
     inUse: () => inUse,
-    renew: (): void => {
+    /** Reads the files again; false if there is nothing new to use. */
+    renew: (): boolean => {
       try {
-        const renewed = read();
-        createSecureContext(renewed); // throws if they do not match
-        inUse = renewed;
-      } catch {
-        // Workers find out the same, say so, and keep theirs.
+        if (files === undefined) observe({ kind: 'reloaded', settings: [] });
+        else inUse = readUsable(files);
+        return files !== undefined;
+      } catch (error) {
+        observe(tlsReloadFailed(error));
+        return false;
       }
     },
   };
+};
+
+/** Throws also if they do not match. */
+const readUsable = (files: TlsFiles): TlsPair => {
+  const pair = readTlsFiles(files);
+  createSecureContext(pair);
+  return pair;
+};
+
+/** A message that could not be sent, because one before it has not left yet, is sent after that one. */
+const sendCertificate = (member: Member, inUse: () => TlsPair | undefined): void => {
+  const tls = inUse();
+  if (tls === undefined) return;
+  send(member, { kind: 'reloadTls', tls }, () => {
+    if (inUse() !== tls) sendCertificate(member, inUse);
+  });
 };
 
 /** What workers may have on its way to a standard error that nobody reads. */
@@ -176,7 +193,7 @@ const writeError = (bytes: Buffer): void => {
 };
 
 /** Starts workers and handles their messages. */
-const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
+const createMembers = ({ settings, key, observe, writeLog }: WorkersOptions) => {
   const members = new Map<number, Member>();
   const limits = createLimitRelay(machineMs, (id, spent, onSent) => {
     const member = members.get(id);
@@ -184,7 +201,7 @@ const createMembers = ({ settings, key, writeLog }: WorkersOptions) => {
   });
   const totals = createWorkerTotals();
   const damage = createDamageLog();
-  const certificate = keepCertificate(settings);
+  const certificate = keepCertificate(settings, observe);
   const port = createPort(settings.listen.port, members);
   const { exec, execArgv } = programBeside('./worker', import.meta.url);
   cluster.setupPrimary({
@@ -350,8 +367,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
     },
     // Also to those that are not up yet: a worker gets its certificate before it is ready.
     reloadTls: () => {
-      certificate.renew();
-      sendAll([...members.values()], { kind: 'reloadTls' });
+      if (certificate.renew()) for (const member of members.values()) sendCertificate(member, certificate.inUse);
     },
     drain: async () => {
       stopTelling();

@@ -173,7 +173,7 @@ const answer = async (
     case 'tellMetrics':
       return opened.tellMetrics();
     case 'reloadTls':
-      return opened.reloadTls();
+      return opened.reloadTls(message.tls);
     case 'stopListening':
       opened.stopListening();
       return tell({ kind: 'stoppedListening' });

@@ -18,6 +18,15 @@ export const tlsFilesOf = ({ tlsCert, tlsKey }: TlsSettings): TlsFiles | undefin
 
 type TlsSettings = { readonly tlsCert: string | undefined; readonly tlsKey: string | undefined };
 
+/** What is observed when renewed files cannot be used. */
+export const tlsReloadFailed = (error: unknown) =>
+  ({
+    kind: 'warning',
+    code: 'tls_reload_failed',
+    message: 'The new certificate cannot be used. The server keeps the old one.',
+    error,
+  }) as const;
+
 /** Reads both. Throws what the system throws, or `OpenTlsKeyError`. */
 export const readTlsFiles = ({ certFile, keyFile }: TlsFiles): TlsPair => ({
   cert: readFileSync(certFile),
