@@ -5,7 +5,18 @@ import { secondStream } from '../../../tests/support/signed-reports.ts';
 import type { InSlices } from '../runtime/reading.ts';
 import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from './candle-rollup.ts';
 import type { NewReport, Store, StoredReport } from './store.ts';
-import { bytes, type Contract, fine, other, report, run, seconds, stream, t0 } from './store-samples.fixture.ts';
+import {
+  bytes,
+  type Contract,
+  fine,
+  other,
+  report,
+  run,
+  seconds,
+  stream,
+  t0,
+  trimAll,
+} from './store-samples.fixture.ts';
 
 export const testReports = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {
   contract('an empty store has no reports', async () => {
@@ -366,18 +377,63 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
       }
   });
 
-  contract('minutes are trimmed with their reports', async () => {
-    const priced = Array.from({ length: 300 }, (_, i) => ({ ...report(stream, t0 + i, t0 + i), price: 1n }));
+  contract('minutes, hours and days are removed with the last of their reports', async () => {
+    const priced = pricedRun(stream, t0, 300, 1);
     await store().reports.append(priced);
-    while ((await store().reports.trim({ beforeMs: (t0 + 1_000) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more);
+    await trimAll(store(), (t0 + 1_000) * 1_000);
     expect(await readCandles(store(), stream, { from: 0, to: t0 + 1_000, resolution: 60 })).toEqual([]);
-    // An hour or a day is removed when all of it is too old.
-    const beforeMs = (t0 + 2 * 86_400) * 1_000;
-    await store().reports.append([{ ...report(stream, t0 + 3 * 86_400, t0 + 3 * 86_400), price: 1n }, ...priced]);
-    while ((await store().reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY })).more);
-    const days = await readCandles(store(), stream, { from: 0, to: t0 + 86_400, resolution: 86_400 });
-    expect(days).toEqual([]);
+    const all = [...pricedRun(stream, t0 + 3 * 86_400, 1, 1), ...priced];
+    await store().reports.append(all);
+    // Reports that are too old may stay for a while, and then their candles do.
+    await trimAll(store(), (t0 + 2 * 86_400) * 1_000);
+    await expectCandlesOfStored(store(), all, 'some');
+    await trimAll(store(), (t0 + 4 * 86_400) * 1_000);
+    await expectCandlesOfStored(store(), all, 'none');
+    for (const resolution of [60, 3_600, 86_400])
+      expect(await readCandles(store(), stream, { from: 0, to: t0 + 9 * 86_400, resolution })).toEqual([]);
   });
+
+  contract('after retention, candles are those of the reports that are left', async () => {
+    const all = [...pricedRun(stream, t0, 400, 1), ...pricedRun(other, t0 - 7_000, 150, 97)];
+    for (let i = 0; i < all.length; i += 50) await store().reports.append(all.slice(i, i + 50));
+    for (const afterT0 of [-5_000, 63, 130, 131, 260, 6_000, 90_000]) {
+      await trimAll(store(), (t0 + afterT0) * 1_000);
+      await expectCandlesOfStored(store(), all, `${afterT0}`);
+    }
+  });
+
+  contract('after retention by bytes, candles are those of the reports that are left', async () => {
+    const all = [...pricedRun(stream, t0, 2_000, 1), ...pricedRun(other, t0 - 3_000, 1_000, 5)];
+    await store().reports.append(all);
+    const { usedBytes } = await store().reports.stats();
+    for (const part of [0.8, 0.5, 0]) {
+      await trimAll(store(), 0, Math.floor(usedBytes * part));
+      await expectCandlesOfStored(store(), all, `${part}`);
+    }
+  });
+};
+
+/** Reports with prices that go up and down, some seconds apart. */
+const pricedRun = (feedId: typeof stream, from: number, count: number, apart: number): readonly NewReport[] =>
+  Array.from({ length: count }, (_, i) => {
+    const [second, price] = [from + i * apart, BigInt(((i * 7_919) % 1_009) - 500)];
+    return { ...report(feedId, second, second, price), price };
+  });
+
+/** Candles of any resolution are worked out of what a page has. */
+const expectCandlesOfStored = async (store: Store, appended: readonly NewReport[], name: string): Promise<void> => {
+  const prices = new Map(appended.map(({ feedId, observationsMs, price }) => [`${feedId}${observationsMs}`, price]));
+  let stored = 0;
+  for (const feedId of [stream, other]) {
+    const { reports } = await store.reports.page(feedId, 0, 10_000);
+    stored += reports.length;
+    const priced = reports.map((one) => ({ ...one, price: prices.get(`${feedId}${one.observationsMs}`) ?? 0n }));
+    for (const resolution of [60, 300, 3_600, 86_400]) {
+      const candles = await readCandles(store, feedId, { from: 0, to: t0 + 10 * 86_400, resolution });
+      expect(candles, `${name} ${resolution}`).toEqual(expectedCandles(priced, resolution));
+    }
+  }
+  expect((await store.reports.stats()).reports).toBe(stored);
 };
 
 const render = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): string =>

@@ -27,3 +27,14 @@ export const seconds = (reports: readonly StoredReport[]) =>
   reports.map(({ observationsMs }) => observationsMs / 1_000);
 export const bytes = (reports: readonly (StoredReport | undefined)[]) =>
   reports.map((one) => one && Buffer.from(one.fullReport).toString('hex'));
+
+/** Trims slice by slice; returns how many reports were removed. */
+export const trimAll = async (store: Store, beforeMs: number, bytesMax = Number.POSITIVE_INFINITY): Promise<number> => {
+  let removed = 0;
+  for (let more = true; more; ) {
+    const slice = await store.reports.trim({ beforeMs, bytesMax });
+    removed += slice.removed;
+    more = slice.more;
+  }
+  return removed;
+};

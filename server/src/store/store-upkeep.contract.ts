@@ -17,6 +17,7 @@ import {
   seconds,
   stream,
   t0,
+  trimAll,
 } from './store-samples.fixture.ts';
 
 export const testFollowing = (
@@ -151,16 +152,6 @@ const expectTwoWriters = async (first: Store, second: Store): Promise<void> => {
   } finally {
     await second.close();
   }
-};
-
-const trimAll = async (store: Store, beforeMs: number, bytesMax = Number.POSITIVE_INFINITY): Promise<number> => {
-  let removed = 0;
-  for (let more = true; more; ) {
-    const slice = await store.reports.trim({ beforeMs, bytesMax });
-    removed += slice.removed;
-    more = slice.more;
-  }
-  return removed;
 };
 
 export const testRetention = (contract: Contract, store: () => Store, reopen: () => Promise<void>): void => {

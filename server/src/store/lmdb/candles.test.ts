@@ -163,6 +163,37 @@ test('candles: hours and days count as what retention by bytes frees', async () 
   expect(measured.reports).toBeGreaterThan(bytesMax / 2);
 });
 
+test('candles: those of lost reports are removed by age, and not those that have reports', async () => {
+  const first = await openStore(`lmdb:${folder}`, 'write');
+  await first.reports.append(minutes(day, 1_500));
+  await first.close();
+  // Everything of two streams, and the oldest run of the third.
+  await change(({ blocks, tail }) => {
+    for (const table of [blocks, tail])
+      for (const key of [...table.getKeys()]) if (streamOfKey(key) < 3) table.removeSync(key);
+    for (const key of [...blocks.getKeys({ limit: 1 })]) blocks.removeSync(key);
+  });
+  const writer = await openStore(`lmdb:${folder}`, 'write');
+  const trim = async (beforeMs: number): Promise<void> => {
+    for (let more = true; more; )
+      ({ more } = await writer.reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY }));
+  };
+  const countsOf = async () => (await all(writer)).map((candles) => candles.reduce((sum, one) => sum + one.reports, 0));
+  try {
+    await trim(day * 1_000);
+    expect(await countsOf()).toEqual(Array(9).fill(1_500));
+    await trim((day + 600) * 1_000);
+    expect(await countsOf()).toEqual(Array(9).fill(1_490));
+    await trim((day + 60 * 1_300) * 1_000);
+    const { reports } = await writer.reports.page(streams[2] as (typeof streams)[number], 0, 2_000);
+    expect(await countsOf()).toEqual([...Array(6).fill(200), ...Array(3).fill(reports.length)]);
+    await trim((day + 90_000) * 1_000);
+    expect(await countsOf()).toEqual(Array(9).fill(0));
+  } finally {
+    await writer.close();
+  }
+});
+
 test('candles: a failed build is reported, retried, and reported once when it works', async () => {
   const first = await openStore(`lmdb:${folder}`, 'write');
   const batch = minutes(day, 300);

@@ -359,12 +359,51 @@ function* rollupsIn(
   }
 }
 
-/** Removes roll-ups of a stream that ended before a moment, a bounded number of each kind at a time. */
-export const trimCandles = (tables: ReportTables, stream: number, beforeMs: number, most: number): void => {
-  const { start } = keysFrom(stream, 0);
+/** What is left of a stream: when its oldest report was observed, and the prices of its reports. */
+type Remaining = { readonly firstMs: number; readonly pricesOf: PricesOf };
+
+/**
+ * Makes the roll-ups of a stream those of the reports that are left of it: removes earlier ones, at most `most` of each kind, and rebuilds the minute, hour and
+ * day that lost a part of their reports.
+ */
+export const trimRollups = (
+  tables: ReportTables,
+  stream: number,
+  { firstMs, pricesOf }: Remaining,
+  most: number,
+  damage: DamageLog,
+): void => {
+  const first = reportKey(stream, firstMs);
   for (const [name, bucketMs] of rollupTables) {
-    const range = { start, end: reportKey(stream, beforeMs - bucketMs) };
+    const range = { start: reportKey(stream, 0), end: keyOf(first, bucketMs) };
     for (const key of [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])])
       if (isWithin(key, range)) tables[name]?.remove(key);
   }
+  const isBuilt = isBefore(first, builtTo(tables, damage));
+  for (const [name, bucketMs] of isBuilt ? rollupTables : rollupTables.slice(0, 1)) {
+    const key = keyOf(first, bucketMs);
+    const value = tables[name]?.get(key);
+    const stored = value && containRollup(name, key, value, bucketMs, damage);
+    // One that is missing is not made up for: `store repair` does.
+    if (value === undefined || (stored !== undefined && stored.firstMs >= firstMs)) continue;
+    const rollup = name === 'candles' ? rollUpMinute(key, pricesOf) : mergeFiner(tables, first, bucketMs, damage);
+    putRollup(tables, name, key, rollup);
+  }
+};
+
+/** What the next finer roll-ups, from that of a report on, make of its hour or day. */
+const mergeFiner = (tables: ReportTables, first: Buffer, bucketMs: number, damage: DamageLog): Rollup | undefined => {
+  const seconds = finerSeconds(bucketMs / 1_000) ?? minuteMs / 1_000;
+  const from = startOf(observationsOfKey(first), seconds * 1_000) / 1_000;
+  const end = (startOf(observationsOfKey(first), bucketMs) + bucketMs) / 1_000;
+  let merged: Rollup | undefined;
+  for (const [, rollup] of rollupsIn(tables, streamOfKey(first), { seconds, from, end }, damage))
+    merged = mergeRollups(merged, rollup);
+  return merged;
+};
+
+/** Does a stream have roll-ups of minutes that ended before the minute of a moment? */
+export const hasMinuteBefore = (tables: ReportTables, stream: number, beforeMs: number): boolean => {
+  const range = { start: reportKey(stream, 0), end: reportKey(stream, startOf(beforeMs, minuteMs)) };
+  return [...tables.candles.getKeys({ ...range, limit: 1 })].some((key) => isWithin(key, range));
 };

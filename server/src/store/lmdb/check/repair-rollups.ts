@@ -82,7 +82,7 @@ const findWrongMinutes = async (repair: Repair, stream: number, wrong: Keys): Pr
   for (const [key, rollup] of storedRollups(repair.tables, 'candles', stream)) {
     await pause();
     while (next !== undefined && next.startMs < observationsOfKey(key)) next = counted.next().value;
-    // Reports before the first one were removed by retention, and are still in the minute.
+    // Reports before the first one were lost, or removed by the retention of an older release, and are still in the minute.
     if (rollup.firstMs < firstMs) continue;
     const found = next?.startMs === observationsOfKey(key) ? next : undefined;
     if (found?.reports !== rollup.reports || found.firstMs !== rollup.firstMs || found.lastMs !== rollup.lastMs)

@@ -3,9 +3,11 @@
 import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';
 import { CorruptRecordError, type Retention } from '../../store.ts';
-import { rollupNames, trimCandles } from '../candles.ts';
-import { loadStreams } from '../directory.ts';
+import { hasMinuteBefore, rollupNames, trimRollups } from '../candles.ts';
+import { createDirectory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
+import { pricesIn } from '../read/found-reports.ts';
+import { momentMax, type ReportSource } from '../read/runs.ts';
 import {
   type Counters,
   countOutDamaged,
@@ -17,12 +19,23 @@ import {
   writeCounters,
 } from '../report-tables.ts';
 
-/** Records removed per transaction: a few milliseconds of writing, so that appends are hardly delayed. */
-const sliceRecords = 64;
+/** Records removed per transaction, each of another stream: a few milliseconds of writing, so that appends are hardly delayed. */
+const sliceRecords = 32;
 
-type OldRecord = { readonly table: 'blocks' | 'tail'; readonly key: Buffer };
+/** Roll-ups of each kind that one slice removes of a stream: more than a run has reports. */
+const rollupsMax = 4 * blockReports;
 
-/** Removes one slice. Returns how many reports went and whether another slice is due. */
+/** A stream's oldest record. A damaged key must not age an intact run, so observations are those of its windows; of a damaged run, its key's. */
+type OldRecord = {
+  readonly table: 'blocks' | 'tail';
+  readonly key: Buffer;
+  readonly stream: number;
+  /** Undefined where the run is damaged. */
+  readonly firstMs: number | undefined;
+  readonly lastMs: number;
+};
+
+/** Removes one slice. Returns how many reports were removed and whether another slice is due. */
 export const trimSlice = (
   environment: Environment,
   tables: ReportTables,
@@ -30,68 +43,92 @@ export const trimSlice = (
   damage: DamageLog,
 ): { removed: number; more: boolean } =>
   environment.root.transactionSync(() => {
-    const slice = dueRecords(tables, retention, damage);
+    const directory = createDirectory(tables, damage);
+    const source = { tables, directory, damage };
+    const oldest = [...directory.numbers()].map((stream) => ({ stream, record: firstRecord(tables, stream) }));
+    const slice = dueRecords(
+      tables,
+      oldest.flatMap(({ record }) => record ?? []),
+      retention,
+    );
     const counters = readCounters(tables, damage);
     const before = counters.reports;
-    let removed = 0;
-    for (const { table, key } of slice) {
-      const lastMs = lastObservationOf(tables, { table, key });
+    let isMore = false;
+    for (const { table, key, stream, lastMs } of slice) {
       const value = tables[table].get(key);
       if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
-      removed += 1;
-      trimCandles(tables, streamOfKey(key), Math.max(retention.beforeMs, lastMs), 2 * blockReports);
+      isMore = true;
+      // What a damaged run has is not known, but nothing of it is older than what was removed.
+      trimRollupsOf(source, stream, firstMsOf(firstRecord(tables, stream)) ?? lastMs + 1);
       if (value !== undefined) countOut(counters, key, value);
     }
+    if (slice.length === 0) isMore = trimStale(source, oldest, retention.beforeMs);
     forgetSetAside(tables, retention.beforeMs);
     writeCounters(tables, counters);
-    return { removed: before - counters.reports, more: removed > 0 };
+    return { removed: before - counters.reports, more: isMore };
   });
+
+/** When a stream's oldest report was observed, later than any where it has none; undefined where its run is damaged. */
+const firstMsOf = (record: OldRecord | undefined): number | undefined =>
+  record === undefined ? momentMax : record.firstMs;
+
+/** Makes the roll-ups of a stream those of its reports from a moment on. */
+const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): void =>
+  trimRollups(
+    source.tables,
+    stream,
+    { firstMs, pricesOf: (...range) => pricesIn(source, ...range) },
+    rollupsMax,
+    source.damage,
+  );
+
+type Oldest = { readonly stream: number; readonly record: OldRecord | undefined };
+
+/** Removes roll-ups that are too old and older than the reports of their streams: those of lost reports. Returns whether there were any. */
+const trimStale = (source: ReportSource, oldest: readonly Oldest[], beforeMs: number): boolean => {
+  const stale = oldest
+    .map(({ stream, record }) => ({ stream, firstMs: Math.min(beforeMs, firstMsOf(record) ?? 0) }))
+    .filter(({ stream, firstMs }) => hasMinuteBefore(source.tables, stream, firstMs))
+    .slice(0, sliceRecords);
+  for (const { stream, firstMs } of stale) trimRollupsOf(source, stream, firstMs);
+  return stale.length > 0;
+};
 
 const dueRecords = (
   tables: ReportTables,
+  oldest: readonly OldRecord[],
   { beforeMs, bytesMax }: Retention,
-  damage: DamageLog,
 ): readonly OldRecord[] => {
-  const oldest = oldestRecords(tables, damage);
-  const aged = oldest.filter((record) => lastObservationOf(tables, record) < beforeMs);
+  const byAge = oldest.toSorted((a, b) => observationsOfKey(a.key) - observationsOfKey(b.key));
+  const aged = byAge.filter(({ lastMs }) => lastMs < beforeMs);
   if (aged.length > 0) return aged.slice(0, sliceRecords);
   // One at a time by bytes: the next slice may find that the file has room again. Only what goes by it counts: rejected lines and the order of
   // appending have their own bounds. Every stream keeps its newest run (D147).
   if (freeableBytes(tables) <= bytesMax) return [];
-  return oldest.filter((record) => !isNewest(tables, record)).slice(0, 1);
+  return byAge.filter((record) => !isNewest(tables, record)).slice(0, 1);
 };
 
 /** Is a record, the oldest of its stream, also its last? */
-const isNewest = (tables: ReportTables, { table, key }: OldRecord): boolean => {
-  const stream = streamOfKey(key);
+const isNewest = (tables: ReportTables, { table, stream }: OldRecord): boolean => {
   const ofStream = (name: OldRecord['table']) => [...tables[name].getKeys(keysFrom(stream, 0, 2))].length;
   return ofStream(table) + (table === 'blocks' ? ofStream('tail') : 0) < 2;
 };
 
-/** When the last report of a record was observed: a damaged key must not age an intact run. */
-const lastObservationOf = (tables: ReportTables, { table, key }: OldRecord): number => {
-  const value = tables[table].get(key);
+const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefined => {
+  for (const table of ['blocks', 'tail'] as const)
+    for (const { key, value } of tables[table].getRange(keysFrom(stream, 0, 1)))
+      return { table, key, stream: streamOfKey(key), ...observationsOf(key, value) };
+  return undefined;
+};
+
+const observationsOf = (key: Buffer, value: Buffer): Pick<OldRecord, 'firstMs' | 'lastMs'> => {
   try {
-    const run = value && openBlock(streamOfKey(key), value);
-    return run?.window(run.count - 1).observationsMs ?? observationsOfKey(key);
+    const run = openBlock(streamOfKey(key), value);
+    return { firstMs: run.window(0).observationsMs, lastMs: run.window(run.count - 1).observationsMs };
   } catch (error) {
-    if (error instanceof CorruptRecordError) return observationsOfKey(key);
+    if (error instanceof CorruptRecordError) return { firstMs: undefined, lastMs: observationsOfKey(key) };
     throw error;
   }
-};
-
-/** Each stream's oldest record, the oldest of all first. */
-const oldestRecords = (tables: ReportTables, damage: DamageLog): readonly OldRecord[] => {
-  const streams = loadStreams(tables, damage).byNumber.keys();
-  const oldest = [...streams].flatMap((stream) => firstRecord(tables, stream) ?? []);
-  return oldest.sort((a, b) => observationsOfKey(a.key) - observationsOfKey(b.key));
-};
-
-const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefined => {
-  for (const table of ['blocks', 'tail'] as const) {
-    for (const key of tables[table].getKeys(keysFrom(stream, 0, 1))) return { table, key };
-  }
-  return undefined;
 };
 
 /** A record that is damaged is removed all the same. */
