@@ -411,6 +411,43 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
       await expectCandlesOfStored(store(), all, `${part}`);
     }
   });
+
+  contract('reports that retention removed count once when they come back', async () => {
+    const all = [...pricedRun(stream, t0, 300, 1), ...pricedRun(other, t0 - 3_000, 150, 21)];
+    const append = async (): Promise<number> => {
+      let stored = 0;
+      for (let i = 0; i < all.length; i += 40)
+        stored += (await store().reports.append(all.slice(i, i + 40))).filter((one) => one === 'stored').length;
+      return stored;
+    };
+    await append();
+    for (const [afterT0, bytesMax] of [
+      [100, Number.POSITIVE_INFINITY],
+      [270, Number.POSITIVE_INFINITY],
+      [9_000, Number.POSITIVE_INFINITY],
+      [-9_000, 1],
+    ] as const) {
+      const removed = await trimAll(store(), (t0 + afterT0) * 1_000, bytesMax);
+      expect(removed).toBeGreaterThan(0);
+      const before = await store().reports.position();
+      expect(await append()).toBe(removed);
+      expect(await store().reports.position()).toBe(before + removed);
+      await expectCandlesOfStored(store(), all, `${afterT0}`);
+      expect(await store().reports.stats()).toMatchObject({ streams: 2, reports: 450, reportBytes: 450 * 736 });
+      for (const [feedId, count] of [
+        [stream, 300],
+        [other, 150],
+      ] as const) {
+        expect(await store().reports.windows(feedId, 0, t0 + 9_000, 1_000)).toHaveLength(count);
+        expect(store().reports.latest(feedId)?.observationsMs).toBe(
+          all.findLast((o) => o.feedId === feedId)?.observationsMs,
+        );
+      }
+      const followed = await store().reports.appendedAfter(before, 10_000);
+      expect([followed.reports.length, followed.position]).toEqual([removed, before + removed]);
+      await reopen();
+    }
+  });
 };
 
 /** Reports with prices that go up and down, some seconds apart. */

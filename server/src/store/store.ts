@@ -108,6 +108,7 @@ export type ReportStore = {
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
    * other streams are skipped without being unpacked, and fewer than `limit` may be returned although more follow: `position` says how far it got.
+   * A report that retention removed and that was appended again has its newest position, and may also be returned at the earlier ones.
    */
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */

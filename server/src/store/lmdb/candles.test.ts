@@ -194,6 +194,28 @@ test('candles: those of lost reports are removed by age, and not those that have
   }
 });
 
+test('candles: a minute, hour and day that still count removed reports count them once when they come back', async () => {
+  const priced = Array.from({ length: 400 }, (_, i) => {
+    const [second, price] = [day + i, BigInt((i * 37) % 101)];
+    return { ...report(streams[0] as (typeof streams)[number], second, second, price), price };
+  });
+  for (const isAll of [false, true]) {
+    const first = await openStore(`lmdb:${folder}`, 'write');
+    await first.reports.append(priced);
+    const expected = await all(first);
+    await first.close();
+    // As the retention of an older release left it.
+    await change(({ blocks, tail }) => {
+      for (const key of [...blocks.getKeys(isAll ? {} : { limit: 1 })]) blocks.removeSync(key);
+      if (isAll) tail.clearSync();
+    });
+    const writer = await openStore(`lmdb:${folder}`, 'write');
+    for (let i = 0; i < 400; i += 30) await writer.reports.append(priced.slice(i, i + 30));
+    expect(await all(writer)).toEqual(expected);
+    await writer.close();
+  }
+});
+
 test('candles: a failed build is reported, retried, and reported once when it works', async () => {
   const first = await openStore(`lmdb:${folder}`, 'write');
   const batch = minutes(day, 300);

@@ -6,6 +6,8 @@ import { observationsOfKey, type ReportTables, streamOfKey } from '../report-tab
 
 export type LostRanges = {
   readonly add: (stream: number, lost: readonly Window[]) => void;
+  /** Were any of a stream lost? */
+  readonly isIn: (stream: number) => boolean;
   /** Of the keys of reports, those in a range where some of their stream were lost. */
   readonly among: (keys: readonly Buffer[]) => readonly Buffer[];
 };
@@ -25,7 +27,7 @@ export const openLostRanges = ({ damaged }: ReportTables): LostRanges => {
     const known = ranges.get(streamOfKey(key)) ?? [];
     return known.some(({ validFromMs, observationsMs }) => validFromMs <= ms && ms <= observationsMs);
   };
-  return { add, among: (keys) => (ranges.size === 0 ? [] : keys.filter(isLost)) };
+  return { add, isIn: (stream) => ranges.has(stream), among: (keys) => (ranges.size === 0 ? [] : keys.filter(isLost)) };
 };
 
 const keyBytes = 10; // of reportKey

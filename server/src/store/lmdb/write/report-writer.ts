@@ -23,6 +23,7 @@ import {
   writePosition,
 } from '../report-tables.ts';
 import { openLostRanges } from './lost-ranges.ts';
+import { forgetRemoved } from './retention.ts';
 import {
   copyRun,
   firstAtOrAfter,
@@ -51,6 +52,7 @@ type Gap = { readonly afterMs: number; readonly beforeMs: number };
 type StreamState = {
   readonly stream: number;
   newestMs: number;
+  isEmpty: boolean;
   tailCount: number;
   closeAt: number;
   pending: BlockReport[];
@@ -96,6 +98,11 @@ export const createReportAppender = (
       touched.add(state);
       return outcome;
     });
+    for (const { stream, isEmpty, late, pending } of touched) {
+      const [first] = isEmpty ? [...late, ...pending] : late;
+      // What was lost without being removed is in roll-ups on purpose (D236).
+      if (first !== undefined && !lostRanges.isIn(stream)) forgetRemoved(transaction, stream, first.observationsMs);
+    }
     for (const state of touched) writeStream(transaction, state);
     if (stored.length > 0) recordAppended(tables, stored, damage);
     for (const key of lostRanges.among(stored)) candles.rebuild(key);
@@ -158,7 +165,8 @@ const loadState = (transaction: Transaction, stream: number): StreamState => {
   }
   for (const run of damaged) setRunAside(transaction, stream, run);
   const tailCount = tailRuns(transaction, stream).reduce((sum, { block }) => sum + block.count, 0);
-  return { stream, newestMs, tailCount, closeAt: 2 * blockReports, pending: [], late: [], gap: noGap };
+  const isEmpty = newestMs < 0;
+  return { stream, newestMs, isEmpty, tailCount, closeAt: 2 * blockReports, pending: [], late: [], gap: noGap };
 };
 
 const place = (transaction: Transaction, state: StreamState, report: StoredReport): AppendOutcome => {
@@ -211,6 +219,7 @@ const writeStream = (transaction: Transaction, state: StreamState): void => {
   const { stream, pending, late } = state;
   state.pending = [];
   state.late = [];
+  state.isEmpty = false;
   state.gap = noGap;
   const lateInTail = mergeIntoBlocks(transaction, stream, late);
   const isInserted = lateInTail.length === 0 || insertIntoTail(transaction, stream, lateInTail);

@@ -82,6 +82,12 @@ const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): v
     source.damage,
   );
 
+/** Before reports come back that are older than a stream's oldest: roll-ups that count them still, as older releases left them, would count them twice. */
+export const forgetRemoved = (source: ReportSource, stream: number, returningMs: number): void => {
+  const firstMs = firstMsOf(firstRecord(source.tables, stream));
+  if (firstMs !== undefined && returningMs < firstMs) trimRollupsOf(source, stream, firstMs);
+};
+
 type Oldest = { readonly stream: number; readonly record: OldRecord | undefined };
 
 /** Removes roll-ups that are too old and older than the reports of their streams: those of lost reports. Returns whether there were any. */
