@@ -128,6 +128,7 @@ test('handshake: a stale timestamp, an unknown origin and a plain request say wh
   const key = { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
   const asHead = await service.call(target, { as: reader, method: 'HEAD', headers: { ...handshake, ...key } });
   expect(asHead.status).toBe(426);
+  expect(asHead.headers).toMatchObject({ upgrade: 'websocket', 'sec-websocket-version': '13' });
   const named = await open(target, reader, { 'X-Cll-Origin': '002' });
   await closeAll(named);
 });
@@ -193,6 +194,29 @@ test.each([
   // Final, binary, not masked, with a length of two bytes.
   expect([frame[0], frame[1], frame.readUInt16BE(2)]).toEqual([0x82, 126, frame.length - 4]);
   expect(JSON.parse(frame.subarray(4).toString()).report.observationsTimestamp).toBe(t);
+});
+
+test('handshake: a 426 names the protocol and its version, and says whether the connection stays open', async () => {
+  const target = socketOf(first);
+  const ask = (...lines: readonly string[]) =>
+    exchange(rawHandshake(target, [...authLines(target), ...lines]), /upgrade_required/);
+  const upgrade = ['Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+  for (const [lines, connection] of [
+    [[], 'Upgrade'],
+    [['Connection: close'], 'Upgrade, close'],
+    [['Connection: Upgrade', ...upgrade, 'Sec-WebSocket-Version: 12'], 'Upgrade, close'],
+    [['Connection: Upgrade', 'Upgrade: h2c'], 'Upgrade, close'],
+  ] as const) {
+    const answer = await ask(...lines);
+    const valuesOf = (name: string) =>
+      [...answer.matchAll(new RegExp(`\\r\\n${name}: (.*)`, 'g'))].map(([, value]) => value);
+    expect(answer).toMatch(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
+    expect(['Upgrade', 'Sec-WebSocket-Version', 'Connection'].map(valuesOf), lines.join()).toEqual([
+      ['websocket'],
+      ['13'],
+      [connection],
+    ]);
+  }
 });
 
 test('handshake: without a key it is 400, of another version 426, and an offer of HTTP/2 is passed over', async () => {

@@ -337,7 +337,7 @@ const expectDescribed = (route: Route, reply: Reply): void => {
   }
   for (const [name, { schema }] of Object.entries(document.components.headers)) {
     const value = reply.headers[name.toLowerCase()];
-    if (value === undefined) continue;
+    if (value === undefined || name === 'Connection') continue; // which every answer has
     expect(Object.keys(response.headers ?? {}), `${route.path} ${reply.status}`).toContain(name);
     expect(ajv.validate(schema, schema.type === 'integer' ? Number(value) : value), `${name}: ${value}`).toBe(true);
   }

@@ -245,6 +245,8 @@ test('openapi: response headers are listed where they are sent', () => {
   expect(on(routes.origins, 200)).toContain('X-Cll-Available-Origins');
   for (const name of ['TooManyRequests', 'Unavailable'])
     expect(document.components.responses[name]?.headers).toHaveProperty('Retry-After');
+  const upgrade = Object.keys(document.components.responses.UpgradeRequired?.headers ?? {});
+  expect(upgrade).toEqual([...limited, 'Upgrade', 'Connection', 'Sec-WebSocket-Version']);
 });
 
 const vector = reportVectors.reports.find(({ name }) => name === 'version 3') as (typeof reportVectors.reports)[number]; // the vectors have it

@@ -139,6 +139,24 @@ const headerTable = {
     schema: { type: 'string', pattern: '^damaged$' },
     on: (route, status) => asks(route, 'limit') && status === 200,
   },
+  Upgrade: {
+    description: 'The protocol that the path accepts.',
+    required: true,
+    schema: { type: 'string', pattern: '^websocket$' },
+    on: (_, status) => status === 426,
+  },
+  Connection: {
+    description: 'Says that Upgrade is for this connection.',
+    required: true,
+    schema: { type: 'string', pattern: '^Upgrade\\b' },
+    on: (_, status) => status === 426,
+  },
+  'Sec-WebSocket-Version': {
+    description: 'The version of the protocol.',
+    required: true,
+    schema: { type: 'string', pattern: '^13$' },
+    on: (_, status) => status === 426,
+  },
   'X-Cll-Available-Origins': {
     description: 'The origins in braces, separated by commas; absent when none are configured.',
     schema: { type: 'string', pattern: '^\\{[^{}]+\\}$' },

@@ -95,9 +95,12 @@ export const createAnswerWriter = () => {
     if (answer.takeOver !== undefined) return handOver(response, answer, context);
     const { body } = answer;
     const length = lengthOf(answer);
-    const lines = headerLines(answer, context, length, packed);
-    const { head, closing } = context;
-    const whole = !head && !closing && body !== undefined && takesWhole(response);
+    const { head } = context;
+    const isUpgrade = answer.status === upgradeRequired;
+    // Node adds nothing to a `Connection` of ours.
+    const closing = context.closing || (isUpgrade && !response.shouldKeepAlive);
+    const lines = headerLines(answer, closing === context.closing ? context : { ...context, closing }, length, packed);
+    const whole = !head && !closing && !isUpgrade && body !== undefined && takesWhole(response);
     const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
     if (whole) writeHead(response, answer.status, lines, text);
     else response.writeHead(answer.status, headersOf(lines));
@@ -160,8 +163,15 @@ const headerLines = (
     lines += `RateLimit-Limit: ${rate.limit}\r\nRateLimit-Remaining: ${rate.remaining}\r\nRateLimit-Reset: ${rate.resetSeconds}\r\n`;
   if (answer.headers !== undefined) lines += linesOf(answer.headers);
   if (isTls) lines += strictTransport;
-  if (closing) lines += 'Connection: close\r\n';
-  return lines;
+  return lines + connectionLine(answer.status, closing);
+};
+
+const upgradeRequired = 426;
+
+/** Absent where the connection stays open: that is the default. */
+const connectionLine = (status: number, closing: boolean): string => {
+  if (status === upgradeRequired) return `Connection: Upgrade${closing ? ', close' : ''}\r\n`;
+  return closing ? 'Connection: close\r\n' : '';
 };
 
 const linesOf = (headers: readonly string[]): string => {

@@ -24,6 +24,9 @@ export const toApiError = (error: unknown): ApiError => {
 /** The answer that an error becomes. */
 export type ErrorAnswer = Answer & { readonly body: string };
 
+/** What a 426 must name: the protocol (RFC 9110, 15.5.22) and its version (RFC 6455, 4.4). `Connection` is with every answer (answer.ts). */
+const upgradeHeaders = ['Upgrade', 'websocket', 'Sec-WebSocket-Version', '13'];
+
 /** Renders an error. 429 and 503 carry `retryAfterSeconds`. */
 export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer => {
   const { code, message } = error;
@@ -31,6 +34,7 @@ export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds:
   const headers: string[] = [];
   const status = statusOf(error);
   if (status === 429 || status === 503) headers.push('Retry-After', String(retryAfterSeconds));
+  if (status === 426) headers.push(...upgradeHeaders);
   if (typeof allow === 'string') headers.push('Allow', allow);
   const body = JSON.stringify(toErrorJson({ code, message, details }, requestId));
   const answer = { status, body, cacheControl: 'no-store', headers };
