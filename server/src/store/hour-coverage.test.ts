@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createKeptValues } from '../runtime/kept-values.ts';
@@ -144,6 +147,46 @@ test('hour coverage: a new stream is measured from its first report on, and one 
   expect(await readHourCoverage(reader, fast, { from: hour, to: hour + 1 })).toMatchObject({
     coveredSeconds: 1,
     gapCount: 1,
+  });
+  await store.close();
+});
+
+test.each(['memory', 'lmdb'])(
+  '%s: hour coverage: an hour that retention has cut is measured from what is left of it',
+  async (engine) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sealpost-coverage-'));
+    const store = await openStore(engine === 'lmdb' ? `lmdb:${folder}` : 'memory:', 'write', {
+      memory: createStoreMemory(),
+    });
+    await fill(store.reports, one, [...seconds(hour - 3_600, 7_200), ...seconds(hour + 3_700, 100)]);
+    const { usedBytes } = await store.reports.stats();
+    const to = hour + 3_750;
+    for (const bytesMax of [Number.POSITIVE_INFINITY, usedBytes * 0.7, usedBytes * 0.3]) {
+      for (let more = true; more; ) ({ more } = await store.reports.trim({ beforeMs: 0, bytesMax }));
+      const [first] = await store.reports.windows(one, 0, to, 1);
+      const firstSecond = (first?.observationsMs ?? 0) / 1_000;
+      const { reader } = readerOf(store.reports);
+      const { from, hours } = await readHourCoverage(reader, one, { from: hour - 7_200, to });
+      expect(from).toBe(firstSecond);
+      const cut = { timestamp: firstSecond - (firstSecond % 3_600), seconds: 3_600 - (firstSecond % 3_600) };
+      expect(hours[0]).toEqual({ ...cut, coveredSeconds: cut.seconds });
+    }
+    await store.close();
+    rmSync(folder, { recursive: true });
+  },
+);
+
+test('hour coverage: a report that retention hides does not make a gap of what follows it', async () => {
+  const store = await openStore('memory:', 'write', { memory: createStoreMemory() });
+  await fill(store.reports, one, [...seconds(hour - 100, 50), ...seconds(hour + 600, 1_000)]);
+  const range = { from: hour, to: hour + 1_599 };
+  const { reader } = readerOf(store.reports);
+  expect(await readHourCoverage(reader, one, range)).toMatchObject({ from: hour, gapCount: 1 });
+  const hiding = { ...reader, oldestMs: hour * 1_000 };
+  expect(await readHourCoverage(hiding, one, range)).toMatchObject({
+    from: hour + 600,
+    gapCount: 0,
+    hours: [{ timestamp: hour, seconds: 1_000, coveredSeconds: 1_000 }],
   });
   await store.close();
 });

@@ -49,6 +49,8 @@ export type KeptGaps = KeptValues<HourGaps>;
 export type CoverageReader = Pick<ReportStore, 'windows' | 'neighbours' | 'newestMs'> & {
   /** Reports of each hour that has any, by its first second. */
   readonly hourCounts: (feedId: FeedId, range: TimeRange) => Promise<ReadonlyMap<number, number>>;
+  /** When the oldest report that retention keeps is observed; those before it are hidden, and may still be stored. Without it there are none. */
+  readonly oldestMs?: number;
   /** Without it all reports count. */
   readonly isVisible?: (feedId: FeedId, window: Window) => boolean;
 };
@@ -208,10 +210,10 @@ const joinGaps = (gaps: readonly TimeRange[]): readonly TimeRange[] => {
 };
 
 const isBeforeFirst = async (
-  reader: Pick<ReportStore, 'neighbours'>,
+  { neighbours, oldestMs = 0 }: Pick<CoverageReader, 'neighbours' | 'oldestMs'>,
   feedId: FeedId,
   second: number,
 ): Promise<boolean> => {
-  const { previous, damaged } = await reader.neighbours(feedId, second);
-  return previous === undefined && damaged !== true;
+  const { previous, damaged } = await neighbours(feedId, second);
+  return damaged !== true && (previous === undefined || previous.observationsMs < oldestMs);
 };

@@ -5,6 +5,7 @@ import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { createKeptValues } from '../../runtime/kept-values.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
 import { type CoverageReader, type KeptGaps, readHourCoverage } from '../../store/hour-coverage.ts';
+import { retentionEdgeMs } from '../../store/retention.ts';
 import type { ReportStore } from '../../store/store.ts';
 import type { Handler, RouteContext } from './context.ts';
 import { createTextPieces } from './report-bodies.ts';
@@ -59,19 +60,23 @@ export const createCoverageManyRoute = (monotonicMs: () => number): Handler<'rep
   };
 };
 
-const createReader = ({ reports }: RouteContext, slice: LongWork['slice'], to: number): CoverageReader => ({
-  windows: boundedWindows(reports, slice, to),
-  neighbours: (...args) => slice(() => reports.neighbours(...args)),
-  newestMs: reports.newestMs,
-  hourCounts: async (feedId, range) => {
-    const counts = new Map<number, number>();
-    const hours = { from: Math.floor(range.from / 3_600) * 3_600, to: range.to, resolution: 3_600 };
-    for (let next: number | undefined = hours.from; next !== undefined; ) {
-      const start: number = next;
-      const found = await slice((isOver) => reports.candles(feedId, { ...hours, from: start }, isOver));
-      for (const { start: hour, reports: count } of found.candles) counts.set(hour, (counts.get(hour) ?? 0) + count);
-      next = found.next;
-    }
-    return counts;
-  },
-});
+const createReader = (context: RouteContext, slice: LongWork['slice'], to: number): CoverageReader => {
+  const { reports, reportNowMs, retentionDays } = context;
+  return {
+    windows: boundedWindows(reports, slice, to),
+    neighbours: (...args) => slice(() => reports.neighbours(...args)),
+    newestMs: reports.newestMs,
+    hourCounts: async (feedId, range) => {
+      const counts = new Map<number, number>();
+      const hours = { from: Math.floor(range.from / 3_600) * 3_600, to: range.to, resolution: 3_600 };
+      for (let next: number | undefined = hours.from; next !== undefined; ) {
+        const start: number = next;
+        const found = await slice((isOver) => reports.candles(feedId, { ...hours, from: start }, isOver));
+        for (const { start: hour, reports: count } of found.candles) counts.set(hour, (counts.get(hour) ?? 0) + count);
+        next = found.next;
+      }
+      return counts;
+    },
+    oldestMs: retentionEdgeMs(reportNowMs, retentionDays),
+  };
+};
