@@ -1,7 +1,8 @@
 // The contract of store.ts as tests, run on every engine.
 import { afterEach, beforeEach, test } from 'vitest';
 import type { Store } from './store.ts';
-import { testCandles, testPages, testReports } from './store-reports.contract.ts';
+import { testAppending, testCandles } from './store-candles.contract.ts';
+import { testPages, testReports } from './store-reports.contract.ts';
 import type { EngineUnderTest } from './store-samples.fixture.ts';
 import { testAdministration, testFollowing, testRetention } from './store-upkeep.contract.ts';
 import { testNodes, testUsage } from './store-usage.contract.ts';
@@ -27,6 +28,7 @@ export const testStoreContract = (name: string, createEngine: () => Promise<Engi
   testReports(contract, () => store, reopen);
   testPages(contract, () => store);
   testCandles(contract, () => store, reopen);
+  testAppending(contract, () => store, reopen);
   testFollowing(
     contract,
     () => store,

@@ -49,6 +49,7 @@ export type ScannedReport =
     };
 
 export type ReportStats = {
+  /** Those that have reports. */
   readonly streams: number;
   readonly reports: number;
   /** Sum of the lengths of all full reports. */
@@ -66,7 +67,8 @@ export type NewReport = StoredReport & { readonly price?: bigint };
 export type ReportStore = {
   /**
    * Stores a batch; resolves once all of it is durable and in reach of every reader, or rejects with none of it promised: then it may be
-   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order.
+   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order. It knows no retention: what is older is
+   * stored, and removed by the next `trim`.
    */
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   /** Resolves once everything that can be read by now is as durable as an append; what was only read may be promised then. */

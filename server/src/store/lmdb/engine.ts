@@ -34,7 +34,7 @@ import { corruptStore, hasPages, pagesFile } from './pages-file.ts';
 import { toPage } from './read/found-reports.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
-import { openReportTables, type ReportTables, readCounters } from './report-tables.ts';
+import { countStreams, openReportTables, type ReportTables, readCounters } from './report-tables.ts';
 import { leaveRunningMark, type RunningMark } from './running-mark.ts';
 import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
@@ -346,7 +346,7 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
   root.resetReadTxn();
   const files = [pagesFile(join(folder, 'reports')), pagesFile(join(folder, 'admin'))];
   return {
-    streams: tables.feedIds.getKeysCount(),
+    streams: countStreams(tables),
     ...readCounters(tables, damage),
     usedBytes: usedBytes(tables),
     // Blocks on the disk: the file is kept a little longer than its pages, and that part is sparse.

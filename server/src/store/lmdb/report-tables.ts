@@ -127,6 +127,13 @@ export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] =>
   return Array.from({ length: count }, (_, i) => at(i));
 };
 
+/** Streams that have reports. */
+export const countStreams = ({ feedIds, blocks, tail }: ReportTables): number => {
+  const hasRun = (stream: number): boolean =>
+    [blocks, tail].some((table) => [...table.getKeys(keysFrom(stream, 0, 1))].length > 0);
+  return [...feedIds.getKeys()].filter((key) => key.length === 4 && hasRun(streamOfKey(key))).length;
+};
+
 export type Counters = { reports: number; reportBytes: number };
 
 const countersKey = Buffer.from('counters');
