@@ -5,7 +5,7 @@ import type { AppendOutcome, NewReport, Store } from './store.ts';
 import { type Contract, other, report, seconds, stream, t0, trimAll } from './store-samples.fixture.ts';
 
 /** All candles of a range, slice by slice. */
-const readCandles = async (
+export const readCandles = async (
   { reports }: Store,
   feedId: typeof stream,
   range: CandleRange,
@@ -26,7 +26,7 @@ const readCandles = async (
 };
 
 /** The candles of reports in ascending order, worked out one by one. */
-const expectedCandles = (reports: readonly NewReport[], resolution: number): readonly Candle[] => {
+export const expectedCandles = (reports: readonly NewReport[], resolution: number): readonly Candle[] => {
   const buckets = new Map<number, bigint[]>();
   for (const { observationsMs, price = 0n } of reports) {
     const start = Math.floor(observationsMs / 1_000 / resolution) * resolution;

@@ -5,8 +5,10 @@ import { expect, test } from 'vitest';
 import { rekeyedReport } from '../../../bench/rekeyed-reports.ts';
 import { barSeed, tally } from '../../../tests/bars/tally.ts';
 import { secondStream } from '../../../tests/support/samples.ts';
-import type { AppendOutcome, Store, StoredReport } from './store.ts';
-import type { EngineUnderTest } from './store-samples.fixture.ts';
+import { withPrice } from './format/report-contents.ts';
+import type { AppendOutcome, NewReport, Store, StoredReport } from './store.ts';
+import { expectedCandles, readCandles } from './store-candles.contract.ts';
+import { type EngineUnderTest, trimAll } from './store-samples.fixture.ts';
 
 const streams = [secondStream(1), secondStream(2), secondStream(3)];
 const t0 = 1_763_200_000;
@@ -46,27 +48,87 @@ const feedId = fc.constantFrom(...streams);
 const second = fc.nat(rangeSeconds);
 
 /** A run of contiguous reports, so that blocks close and late ones fall into them. Engines do not check signatures, and these have none that is valid. */
-const appendCommand = fc
-  .record({
-    feedId,
-    from: second,
-    width: fc.integer({ min: 1, max: 4 }),
-    count: fc.integer({ min: 1, max: 60 }),
-    gap: fc.integer({ min: 0, max: 3 }),
-    version: fc.constantFrom(1, 2),
-  })
-  .map((run) => ({
-    toString: () => `append ${JSON.stringify(run)}`,
-    check: async ({ store, model }: World) => {
-      const from = Math.max(run.from, model.horizon + 10);
-      const batch = Array.from({ length: run.count }, (_, i) => {
-        const validFrom = t0 + from + i * (run.width + run.gap);
-        return rekeyedReport(run.feedId, validFrom, validFrom + run.width - 1, run.version * validFrom);
-      });
-      expect(await store.reports.append(batch)).toEqual(batch.map((one) => appendToModel(model, one)));
-      expect(await store.reports.position()).toBe(model.appended);
-    },
-  }));
+const runOfReports: fc.Arbitrary<Run> = fc.record({
+  feedId,
+  from: second,
+  width: fc.integer({ min: 1, max: 4 }),
+  count: fc.integer({ min: 1, max: 60 }),
+  gap: fc.integer({ min: 0, max: 3 }),
+  version: fc.constantFrom(1, 2),
+});
+
+const appendCommand = fc.tuple(runOfReports, fc.boolean()).map(([run, isTwice]) => ({
+  toString: () => `append ${isTwice ? 'twice ' : ''}${JSON.stringify(run)}`,
+  check: async ({ store, model }: World) => {
+    const once = batchOf(run, Math.max(run.from, model.horizon + 10));
+    const batch = isTwice ? once.flatMap((one) => [one, one]) : once;
+    expect(await store.reports.append(batch)).toEqual(batch.map((one) => appendToModel(model, one)));
+    expect(await store.reports.position()).toBe(model.appended);
+  },
+}));
+
+/** What is younger than the boundary is stored, whatever is removed meanwhile. */
+const trimmedAppendCommand = fc.tuple(runOfReports, second).map(([run, before]) => ({
+  toString: () => `append while trimming before ${before} ${JSON.stringify(run)}`,
+  check: async ({ store, model }: World) => {
+    const horizon = raiseHorizon(model, before);
+    const batch = batchOf(run, Math.max(run.from, horizon + 10));
+    const [outcomes] = await Promise.all([store.reports.append(batch), trimAll(store, (t0 + horizon) * 1_000)]);
+    expect(outcomes).toEqual(batch.map((one) => appendToModel(model, one)));
+    expect(await store.reports.position()).toBe(model.appended);
+  },
+}));
+
+const concurrentCommand = fc.tuple(runOfReports, fc.nat(59)).map(([run, skipped]) => ({
+  toString: () => `append twice at once, once without ${skipped}, ${JSON.stringify(run)}`,
+  check: async ({ store, model }: World) => {
+    const batch = batchOf(run, Math.max(run.from, model.horizon + 10));
+    const both = await Promise.all([batch, batch.slice(skipped)].map((one) => store.reports.append(one)));
+    const isStored = (outcome: AppendOutcome): boolean => outcome === 'stored';
+    const expected = batch.map((one) => appendToModel(model, one));
+    expect(both.flat().filter(isStored)).toEqual(expected.filter(isStored));
+    expect(await store.reports.position()).toBe(model.appended);
+  },
+}));
+
+/** Whether such a report is there still is up to the engine, so the model learns of its position only. */
+const oldAppendCommand = runOfReports.map((run) => ({
+  toString: () => `append before the boundary ${JSON.stringify(run)}`,
+  check: async ({ store, model }: World) => {
+    const batch = batchOf(run, model.horizon - 600).filter(
+      ({ observationsMs: ms }) => ms < (t0 + model.horizon) * 1_000,
+    );
+    const outcomes = await store.reports.append(batch);
+    model.appended += outcomes.filter((outcome) => outcome === 'stored').length;
+    expect(await store.reports.position()).toBe(model.appended);
+  },
+}));
+
+/** Candles and counts are those of what pages have, hidden reports included. */
+const candlesCommand = fc.constant({
+  toString: () => 'candles',
+  check: async ({ store }: World) => {
+    let count = 0;
+    for (const of of streams) {
+      const { reports } = await store.reports.page(of, 0, 100_000);
+      count += reports.length;
+      const priced = reports.map(withPrice);
+      for (const resolution of [60, 3_600, 86_400])
+        expect(await readCandles(store, of, { from: 0, to: t0 + 86_400, resolution })).toEqual(
+          expectedCandles(priced, resolution),
+        );
+    }
+    expect((await store.reports.stats()).reports).toBe(count);
+  },
+});
+
+type Run = { readonly [K in 'from' | 'width' | 'count' | 'gap' | 'version']: number } & { readonly feedId: FeedId };
+
+const batchOf = ({ feedId: of, width, count, gap, version }: Run, from: number): readonly NewReport[] =>
+  Array.from({ length: count }, (_, i) => {
+    const validFrom = t0 + from + i * (width + gap);
+    return withPrice(rekeyedReport(of, validFrom, validFrom + width - 1, version * validFrom));
+  });
 
 const expectedOf = (model: Model, { feedId: asked, at }: Reading) => {
   const moment = t0 + Math.max(at, model.horizon + 10);
@@ -116,19 +178,20 @@ const readCommand = fc.record({ feedId, at: second, limit: fc.integer({ min: 1, 
   },
 }));
 
+/** Moves the boundary of retention, and removes from the model what is before it. */
+const raiseHorizon = (model: Model, before: number): number => {
+  model.horizon = Math.max(model.horizon, Math.floor(before / 4));
+  for (const [key, reports] of model.reports)
+    model.reports.set(
+      key,
+      reports.filter(({ observationsMs }) => observationsMs >= (t0 + model.horizon) * 1_000),
+    );
+  return model.horizon;
+};
+
 const trimCommand = second.map((before) => ({
   toString: () => `trim before ${before}`,
-  check: async ({ store, model }: World) => {
-    model.horizon = Math.max(model.horizon, Math.floor(before / 4));
-    while (
-      (await store.reports.trim({ beforeMs: (t0 + model.horizon) * 1_000, bytesMax: Number.POSITIVE_INFINITY })).more
-    );
-    for (const [key, reports] of model.reports)
-      model.reports.set(
-        key,
-        reports.filter(({ observationsMs }) => observationsMs >= (t0 + model.horizon) * 1_000),
-      );
-  },
+  check: async ({ store, model }: World) => void (await trimAll(store, (t0 + raiseHorizon(model, before)) * 1_000)),
 }));
 
 const reopenCommand = fc.constant({
@@ -153,6 +216,10 @@ const command = fc.oneof(
   { weight: 30, arbitrary: appendCommand },
   { weight: 40, arbitrary: readCommand },
   { weight: 5, arbitrary: trimCommand },
+  { weight: 3, arbitrary: trimmedAppendCommand },
+  { weight: 3, arbitrary: concurrentCommand },
+  { weight: 3, arbitrary: oldAppendCommand },
+  { weight: 3, arbitrary: candlesCommand },
   { weight: 1, arbitrary: reopenCommand },
   { weight: 1, arbitrary: crashCommand },
 );
