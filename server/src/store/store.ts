@@ -67,8 +67,7 @@ export type NewReport = StoredReport & { readonly price?: bigint };
 export type ReportStore = {
   /**
    * Stores a batch; resolves once all of it is durable and in reach of every reader, or rejects with none of it promised: then it may be
-   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order. It knows no retention: what is older is
-   * stored, and removed by the next `trim`.
+   * stored or not (`store_outcome_unknown`), and the same again converges. Outcomes in batch order.
    */
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
   /** Resolves once everything that can be read by now is as durable as an append; what was only read may be promised then. */
@@ -110,7 +109,6 @@ export type ReportStore = {
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
    * other streams are skipped without being unpacked, and fewer than `limit` may be returned although more follow: `position` says how far it got.
-   * A report that retention removed and that was appended again has its newest position, and may also be returned at the earlier ones.
    */
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
@@ -121,7 +119,7 @@ export type ReportStore = {
   readonly onAppended: (wake: () => void) => () => void;
   /** Looks for what another process of this machine appended now, instead of at the next poll. */
   readonly checkAppended: () => void;
-  /** Removes one slice of what retention names; `more`: another slice is due. Oldest first. */
+  /** Removes one slice of what retention names; `more`: another slice is due. Oldest first. Reports appended although they are too old are removed likewise. */
   readonly trim: (retention: Retention) => Promise<{ readonly removed: number; readonly more: boolean }>;
   /** Every record in key order, after a cursor, checked; the way to verify a store. The last slice has no `next`. */
   readonly scan: (
@@ -173,7 +171,7 @@ export type AppendedFilter = {
 
 /**
  * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the
- * asked position is no longer kept, or its order is damaged.
+ * asked position is no longer kept, or its order is damaged. A report that came back after retention had removed it may be at several positions.
  */
 export type Appended = {
   readonly reports: readonly StoredReport[];

@@ -359,51 +359,41 @@ function* rollupsIn(
   }
 }
 
-/** What is left of a stream: when its oldest report was observed, and the prices of its reports. */
-type Remaining = { readonly firstMs: number; readonly pricesOf: PricesOf };
+/** What is left of a stream: when its oldest report was observed, and the prices of its reports; so many roll-ups of each kind are removed at most. */
+type Remaining = { readonly firstMs: number; readonly pricesOf: PricesOf; readonly most: number };
 
 /**
- * Makes the roll-ups of a stream those of the reports that are left of it: removes earlier ones, at most `most` of each kind, and rebuilds the minute, hour and
- * day that lost a part of their reports.
+ * Makes the roll-ups of a stream those of the reports that are left of it: removes earlier ones, and rebuilds the minute, hour and day
+ * that lost a part of their reports. Returns how many were removed: one whose key is damaged is not found by it.
  */
 export const trimRollups = (
   tables: ReportTables,
   stream: number,
-  { firstMs, pricesOf }: Remaining,
-  most: number,
+  { firstMs, pricesOf, most }: Remaining,
   damage: DamageLog,
-): void => {
+): number => {
   const first = reportKey(stream, firstMs);
+  let removed = 0;
   for (const [name, bucketMs] of rollupTables) {
     const range = { start: reportKey(stream, 0), end: keyOf(first, bucketMs) };
-    for (const key of [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])])
-      if (isWithin(key, range)) tables[name]?.remove(key);
+    const keys = [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])].filter((key) => isWithin(key, range));
+    for (const key of keys) if (tables[name]?.removeSync(key)) removed += 1;
   }
-  const isBuilt = isBefore(first, builtTo(tables, damage));
-  for (const [name, bucketMs] of isBuilt ? rollupTables : rollupTables.slice(0, 1)) {
+  for (const [name, bucketMs] of isBefore(first, builtTo(tables, damage)) ? rollupTables : rollupTables.slice(0, 1)) {
     const key = keyOf(first, bucketMs);
-    const value = tables[name]?.get(key);
-    const stored = value && containRollup(name, key, value, bucketMs, damage);
     // One that is missing is not made up for: `store repair` does.
-    if (value === undefined || (stored !== undefined && stored.firstMs >= firstMs)) continue;
+    if (tables[name]?.get(key) === undefined) continue;
+    if ((storedRollup(tables, name, key)?.firstMs ?? -1) >= firstMs) continue;
     const rollup = name === 'candles' ? rollUpMinute(key, pricesOf) : mergeFiner(tables, first, bucketMs, damage);
     putRollup(tables, name, key, rollup);
   }
+  return removed;
 };
 
 /** What the next finer roll-ups, from that of a report on, make of its hour or day. */
 const mergeFiner = (tables: ReportTables, first: Buffer, bucketMs: number, damage: DamageLog): Rollup | undefined => {
-  const seconds = finerSeconds(bucketMs / 1_000) ?? minuteMs / 1_000;
-  const from = startOf(observationsOfKey(first), seconds * 1_000) / 1_000;
-  const end = (startOf(observationsOfKey(first), bucketMs) + bucketMs) / 1_000;
-  let merged: Rollup | undefined;
-  for (const [, rollup] of rollupsIn(tables, streamOfKey(first), { seconds, from, end }, damage))
-    merged = mergeRollups(merged, rollup);
-  return merged;
-};
-
-/** Does a stream have roll-ups of minutes that ended before the minute of a moment? */
-export const hasMinuteBefore = (tables: ReportTables, stream: number, beforeMs: number): boolean => {
-  const range = { start: reportKey(stream, 0), end: reportKey(stream, startOf(beforeMs, minuteMs)) };
-  return [...tables.candles.getKeys({ ...range, limit: 1 })].some((key) => isWithin(key, range));
+  const [ms, seconds] = [observationsOfKey(first), finerSeconds(bucketMs / 1_000) ?? 60];
+  const [from, end] = [startOf(ms, seconds * 1_000) / 1_000, (startOf(ms, bucketMs) + bucketMs) / 1_000];
+  const finer = [...rollupsIn(tables, streamOfKey(first), { seconds, from, end }, damage)];
+  return finer.reduce((sum: Rollup | undefined, [, rollup]) => mergeRollups(sum, rollup), undefined);
 };

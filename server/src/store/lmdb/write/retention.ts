@@ -3,7 +3,7 @@
 import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';
 import { CorruptRecordError, type Retention } from '../../store.ts';
-import { hasMinuteBefore, rollupNames, trimRollups } from '../candles.ts';
+import { rollupNames, trimRollups } from '../candles.ts';
 import { createDirectory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
 import { pricesIn } from '../read/found-reports.ts';
@@ -72,13 +72,12 @@ export const trimSlice = (
 const firstMsOf = (record: OldRecord | undefined): number | undefined =>
   record === undefined ? momentMax : record.firstMs;
 
-/** Makes the roll-ups of a stream those of its reports from a moment on. */
-const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): void =>
+/** Makes the roll-ups of a stream those of its reports from a moment on; returns how many were removed. */
+const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): number =>
   trimRollups(
     source.tables,
     stream,
-    { firstMs, pricesOf: (...range) => pricesIn(source, ...range) },
-    rollupsMax,
+    { firstMs, pricesOf: (...range) => pricesIn(source, ...range), most: rollupsMax },
     source.damage,
   );
 
@@ -88,6 +87,12 @@ export const forgetRemoved = (source: ReportSource, stream: number, returningMs:
   if (firstMs !== undefined && returningMs < firstMs) trimRollupsOf(source, stream, firstMs);
 };
 
+/** Does a stream have roll-ups of minutes that ended before the minute of a moment? */
+const hasMinuteBefore = ({ candles }: ReportTables, stream: number, ms: number): boolean =>
+  [...candles.getKeys(keysFrom(stream, 0, 1))].some(
+    (key) => key.length === 10 && streamOfKey(key) === stream && observationsOfKey(key) < ms - (ms % 60_000),
+  );
+
 type Oldest = { readonly stream: number; readonly record: OldRecord | undefined };
 
 /** Removes roll-ups that are too old and older than the reports of their streams: those of lost reports. Returns whether there were any. */
@@ -96,8 +101,7 @@ const trimStale = (source: ReportSource, oldest: readonly Oldest[], beforeMs: nu
     .map(({ stream, record }) => ({ stream, firstMs: Math.min(beforeMs, firstMsOf(record) ?? 0) }))
     .filter(({ stream, firstMs }) => hasMinuteBefore(source.tables, stream, firstMs))
     .slice(0, sliceRecords);
-  for (const { stream, firstMs } of stale) trimRollupsOf(source, stream, firstMs);
-  return stale.length > 0;
+  return stale.reduce((removed, { stream, firstMs }) => removed + trimRollupsOf(source, stream, firstMs), 0) > 0;
 };
 
 const dueRecords = (
