@@ -90,7 +90,7 @@ test('rpc server: while clients have 64 MB of answers to read, others get only s
 });
 
 test('rpc server: a client that does not read its answer is disconnected, and its answer forgotten', async () => {
-  const server = await open({ answer: async () => large, idleMaxMs: 3_000 });
+  const server = await open({ answer: async () => large, idleMaxMs: 6_000 });
   const unread = await Promise.all([1, 2].map(() => callUnread(server.url, Array(3).fill(read))));
   await expect.poll(() => server.call(read)).toEqual(tooManyUnread);
   await expect.poll(() => lengthOf(server.call(read)), { timeout: 30_000 }).toBe(10_000_000);
