@@ -408,48 +408,6 @@ test('workers: a new certificate reaches one that has read the old one and is no
   }
 });
 
-/** A module that every process loads first: while the file exists, a worker learns of no new certificate. */
-const delayingModule = (file: string): string => {
-  const text = `import { existsSync } from 'node:fs';
-    const emit = process.emit;
-    const tryEmit = (event, message, ...rest) => {
-      if (!process.send || event !== 'message' || message?.kind !== 'reloadTls' || !existsSync(${JSON.stringify(file)}))
-        return emit.call(process, event, message, ...rest);
-      setTimeout(tryEmit, 20, event, message, ...rest);
-      return true;
-    };
-    process.emit = tryEmit;`;
-  return `data:text/javascript,${encodeURIComponent(text)}`;
-};
-
-test('workers: all get the certificate that was there at SIGHUP, also one that takes it when the files have changed again', async () => {
-  const other = await createWorld();
-  const { flags, install, spoil } = createTlsFiles(other);
-  const delayed = join(other.folder, 'delayed');
-  install('first');
-  const oneWorker = ['--workers', '1', '--verifier-threads', '1', ...flags];
-  const renewed = await startServer(other, oneWorker, { NODE_OPTIONS: `--import=${delayingModule(delayed)}` });
-  try {
-    await reach(renewed, 1);
-    writeFileSync(delayed, '');
-    install('second');
-    process.kill(primaryPid(renewed), 'SIGHUP');
-    await expect.poll(async () => (await fetch(`${renewed.opsUrl}/readyz`)).status).toBe(200); // the signal came before
-    install('third');
-    rmSync(delayed);
-    await renewed.printed(/"event":"reloaded"/);
-    expect(await shownNames(renewed)).toEqual(['second']);
-    spoil();
-    process.kill(primaryPid(renewed), 'SIGHUP');
-    await renewed.printed(/"code":"tls_reload_failed"/);
-    expect(await shownNames(renewed)).toEqual(['second']);
-    expect(renewed.output()).not.toContain('PRIVATE KEY');
-  } finally {
-    await renewed.stop();
-    other.remove();
-  }
-});
-
 test('workers: one that is replaced gets the certificate in use, whatever the files hold', async () => {
   const other = await createWorld();
   const { flags, install, spoil } = createTlsFiles(other);

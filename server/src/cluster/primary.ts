@@ -1,7 +1,6 @@
 // The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
 // (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
-import { createSecureContext } from 'node:tls';
 import type { ShareLimits } from '../access/node-limits.ts';
 import type { NodeSettings } from '../app.ts';
 import type { MetricValues } from '../observe/metrics.ts';
@@ -9,9 +8,11 @@ import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
-import { readTlsFiles, type TlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from '../runtime/tls-files.ts';
+import type { TlsPair } from '../runtime/tls-files.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
+import { keepCertificate } from './certificate.ts';
+import { writeError } from './error-output.ts';
 import { watchHandedOver } from './handed-over.ts';
 import { createLimitRelay, machineMs } from './limits.ts';
 import {
@@ -145,33 +146,6 @@ const onceEnded = (member: Member, onEnd: (how: string) => void): void => {
   });
 };
 
-/** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
-const keepCertificate = (settings: NodeSettings, observe: Listener) => {
-  const files = tlsFilesOf(settings);
-  let inUse = files && readTlsFiles(files);
-  return {
-    inUse: () => inUse,
-    /** Reads the files again; false if there is nothing new to use. */
-    renew: (): boolean => {
-      try {
-        if (files === undefined) observe({ kind: 'reloaded', settings: [] });
-        else inUse = readUsable(files);
-        return files !== undefined;
-      } catch (error) {
-        observe(tlsReloadFailed(error));
-        return false;
-      }
-    },
-  };
-};
-
-/** Throws also if they do not match. */
-const readUsable = (files: TlsFiles): TlsPair => {
-  const pair = readTlsFiles(files);
-  createSecureContext(pair);
-  return pair;
-};
-
 /** A message that could not be sent, because one before it has not left yet, is sent after that one. */
 const sendCertificate = (member: Member, inUse: () => TlsPair | undefined): void => {
   const tls = inUse();
@@ -181,15 +155,16 @@ const sendCertificate = (member: Member, inUse: () => TlsPair | undefined): void
   });
 };
 
-/** What workers may have on its way to a standard error that nobody reads. */
-const errorBytesMax = 1_048_576;
-
-/**
- * Writes what a worker says on standard error, such as a crash of Node's. A worker has none of the primary's own outputs: a process that gets a pipe makes it
- * blocking for all that have it, and a primary that waits to write to one that nobody reads cannot exit.
- */
-const writeError = (bytes: Buffer): void => {
-  if (process.stderr.writableLength < errorBytesMax) process.stderr.write(bytes);
+/** How workers are started. */
+const prepareForks = (): void => {
+  const { exec, execArgv } = programBeside('./worker', import.meta.url);
+  cluster.setupPrimary({
+    exec,
+    ...(execArgv && { execArgv: [...execArgv] }),
+    args: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
 };
 
 /** Starts workers and handles their messages. */
@@ -203,14 +178,7 @@ const createMembers = ({ settings, key, observe, writeLog }: WorkersOptions) => 
   const damage = createDamageLog();
   const certificate = keepCertificate(settings, observe);
   const port = createPort(settings.listen.port, members);
-  const { exec, execArgv } = programBeside('./worker', import.meta.url);
-  cluster.setupPrimary({
-    exec,
-    ...(execArgv && { execArgv: [...execArgv] }),
-    args: [],
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  });
+  prepareForks();
   const take = (member: Member, message: FromWorker): void => {
     const { id } = member.worker;
     member.unanswered = 0;

@@ -62,27 +62,59 @@ const writeNow = (bytes: Buffer, onFailed: () => void): Buffer => {
   return rest;
 };
 
+/** Bytes that wait, those being written included: what is taken is counted until it is settled. */
+const createWaiting = () => {
+  const waiting: Buffer[] = [];
+  let bytes = 0;
+  return {
+    bytes: () => bytes,
+    hasMore: () => waiting.length > 0,
+    add: (added: Buffer): void => {
+      waiting.push(added);
+      bytes += added.length;
+    },
+    /** The first of what waits; not all, because after a failure it is taken again with every line. */
+    take: (): Buffer => {
+      let [count, length] = [0, 0];
+      while (count < waiting.length && length < writtenBytesMax) length += (waiting[count++] as Buffer).length; // within bounds
+      const taken = waiting.splice(0, count);
+      return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken); // there is one
+    },
+    /** What was not written of what was taken waits again. */
+    settle: (taken: Buffer, rest: Buffer): void => {
+      bytes -= taken.length - rest.length;
+      if (rest.length > 0) waiting.unshift(rest);
+    },
+    clear: (): void => {
+      for (const { length } of waiting.splice(0)) bytes -= length;
+    },
+  };
+};
+
+/** Tries again later, and ever later until it is told that something was written. */
+const createRetry = (act: () => void) => {
+  let pauseMs = retryMinMs;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    later: (keepsProcess: boolean): void => {
+      timer = setTimeout(act, pauseMs);
+      if (!keepsProcess) timer.unref();
+      pauseMs = Math.min(2 * pauseMs, retryMaxMs);
+    },
+    stop: (): void => clearTimeout(timer),
+    wrote: (): void => {
+      pauseMs = retryMinMs;
+    },
+  };
+};
+
 /** Bytes on their way to standard output. A failure loses none: the next write begins with them. It must not end the service. */
 const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => void) => {
-  const waiting: Buffer[] = [];
-  /** Those being written included. */
-  let waitingBytes = 0;
+  const waiting = createWaiting();
   let writingSinceMs: number | undefined;
-  let dropped = 0;
-  let timer: NodeJS.Timeout | undefined;
   let writtenMs = 0;
-  let retryMs = retryMinMs;
+  let dropped = 0;
   let [hasFailed, isGivenUp] = [false, false];
-  /** The first of what waits; not all, because after a failure it is taken again with every line. */
-  const take = (): Buffer => {
-    let [count, length] = [0, 0];
-    while (count < waiting.length && length < writtenBytesMax) length += (waiting[count++] as Buffer).length; // within bounds
-    const taken = waiting.splice(0, count);
-    return taken.length === 1 ? (taken[0] as Buffer) : Buffer.concat(taken); // there is one
-  };
-  const giveBack = (rest: Buffer): void => {
-    if (rest.length > 0) waiting.unshift(rest);
-  };
   const tellDropped = (): void => {
     const count = dropped;
     dropped = 0;
@@ -90,42 +122,33 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
   };
   const advance = (): void => {
     if (writingSinceMs !== undefined) return;
-    if (waitingBytes === 0) {
+    if (waiting.bytes() === 0) {
       onEmpty();
       tellDropped();
       return;
     }
-    clearTimeout(timer);
+    retry.stop();
     writingSinceMs = performance.now();
-    const bytes = take();
+    const bytes = waiting.take();
     writeBytes(descriptor, bytes, (error, written) => {
       writingSinceMs = undefined;
-      const rest = error ? bytes : bytes.subarray(written);
-      waitingBytes -= bytes.length - rest.length;
-      giveBack(rest);
+      waiting.settle(bytes, error ? bytes : bytes.subarray(written));
       hasFailed = error !== null && !isBusy(error);
-      if (!error) {
-        [writtenMs, retryMs] = [performance.now(), retryMinMs];
-        advance();
-      } else if (hasFailed) onLost();
-      else retry();
+      if (hasFailed) return onLost();
+      if (error) return retry.later(!isGivenUp);
+      writtenMs = performance.now();
+      retry.wrote();
+      advance();
     });
   };
-  const retry = (): void => {
-    timer = setTimeout(advance, retryMs);
-    if (isGivenUp) timer.unref();
-    retryMs = Math.min(2 * retryMs, retryMaxMs);
-  };
+  const retry = createRetry(advance);
   return {
     write: (lines: string): void => {
       const bytes = Buffer.from(lines);
-      if (waitingBytes + bytes.length > waitingBytesMax) {
+      if (waiting.bytes() + bytes.length > waitingBytesMax) {
         dropped += lines.split('\n').length - 1;
         onLost();
-      } else {
-        waiting.push(bytes);
-        waitingBytes += bytes.length;
-      }
+      } else waiting.add(bytes);
       advance();
     },
     /** Resolves when nothing waits, or it cannot be written: then it is given up. */
@@ -134,21 +157,19 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
       advance(); // also after a failure
       hasFailed = false;
       const isRead = () => performance.now() - Math.max(startedMs, writtenMs) < unreadMaxMs;
-      while (waitingBytes > 0 && !hasFailed && isRead()) await setTimeoutPromise(drainLookMs);
-      clearTimeout(timer);
-      isGivenUp = waitingBytes > 0;
-      if (!isGivenUp) return;
-      for (const { length } of waiting.splice(0)) waitingBytes -= length;
-      onLost();
+      while (waiting.bytes() > 0 && !hasFailed && isRead()) await setTimeoutPromise(drainLookMs);
+      retry.stop();
+      isGivenUp = waiting.bytes() > 0;
+      waiting.clear();
+      if (isGivenUp) onLost();
     },
     /** What is being written at this moment is not waited for. */
     flushSync: (): void => {
       if (writingSinceMs !== undefined && performance.now() - writingSinceMs > stuckMs) return;
-      for (let rest = noBytes; waiting.length > 0 && rest.length === 0; ) {
-        const bytes = take();
+      for (let rest = noBytes; waiting.hasMore() && rest.length === 0; ) {
+        const bytes = waiting.take();
         rest = writeNow(bytes, onLost);
-        giveBack(rest);
-        waitingBytes -= bytes.length - rest.length;
+        waiting.settle(bytes, rest);
       }
     },
   };
