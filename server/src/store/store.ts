@@ -289,10 +289,7 @@ export type AdminStore = {
   readonly log: (act: Act) => Promise<void>;
   /** Puts records in the place of what is stored, in one transaction with its audit entry. The request loop of a running node does not wait for the disk. */
   readonly put: (records: readonly KeyedRecord[], act: Act) => Promise<void>;
-  /**
-   * Takes records and entries of another store's log as they are, in one transaction: for moving a store. The entries must continue where
-   * the log ends here; others are rejected.
-   */
+  /** Takes records and entries of another store's log as they are, in one transaction: for moving a store. Entries that do not continue the log are rejected. */
   readonly takeOver: (records: readonly KeyedRecord[], entries: readonly AuditEntry[]) => Promise<void>;
   /** Entries after a sequence number, oldest first; 0 is before the first. */
   readonly auditAfter: (sequence: number, limit: number) => Promise<readonly AuditEntry[]>;
