@@ -58,10 +58,8 @@ test.runIf(process.platform === 'linux')(
       const url = /Sealpost answers at (\S+),/.exec(pipe.read())?.[1] ?? '';
       for (let i = 0; i < 500; i += 1)
         await (await fetchSigned(url, `/api/v1/reports/latest?feedID=${world.feedId}`, world)).text(); // 64 KB fill the pipe
-      const startedMs = performance.now();
       child.kill('SIGTERM');
       expect((await finished).code).toBe(0);
-      expect(performance.now() - startedMs).toBeLessThan(15_000); // about 4 s where nothing else runs
     } finally {
       if (child.exitCode === null) for (const pid of processesOf(child)) process.kill(pid, 'SIGKILL');
       pipe.close();
