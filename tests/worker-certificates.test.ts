@@ -1,5 +1,5 @@
 // Workers of the real program use the certificate that their primary has read.
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
@@ -32,13 +32,16 @@ const createTlsFiles = ({ folder }: World) => {
   return { flags: ['--tls-cert', files.cert, '--tls-key', files.key], install, spoil };
 };
 
-/** A module that every process loads first: while the file exists, a worker learns of no new certificate. */
+/** A module that every process loads first: while the file exists, a worker learns of no new certificate, and writes to the file when one has come. */
 const delayingModule = (file: string): string => {
-  const text = `import { existsSync } from 'node:fs';
+  const text = `import { existsSync, writeFileSync } from 'node:fs';
     const emit = process.emit;
+    let hasCome = false;
     const tryEmit = (event, message, ...rest) => {
       if (!process.send || event !== 'message' || message?.kind !== 'reloadTls' || !existsSync(${JSON.stringify(file)}))
         return emit.call(process, event, message, ...rest);
+      if (!hasCome) writeFileSync(${JSON.stringify(file)}, 'come');
+      hasCome = true;
       setTimeout(tryEmit, 20, event, message, ...rest);
       return true;
     };
@@ -58,7 +61,7 @@ test('workers: all get the certificate that was there at SIGHUP, also one that t
     writeFileSync(delayed, '');
     install('second');
     process.kill(primaryPid(renewed), 'SIGHUP');
-    await expect.poll(async () => (await fetch(`${renewed.opsUrl}/readyz`)).status).toBe(200); // the signal came before
+    await expect.poll(() => readFileSync(delayed, 'utf8')).toBe('come'); // the primary has read the files
     install('third');
     rmSync(delayed);
     await renewed.printed(/"event":"reloaded"/);
