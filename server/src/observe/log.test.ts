@@ -447,6 +447,18 @@ test('log: what waits at the exit is written, also after another log of the proc
   expect(stdout.trimEnd().split('\n').sort()).toEqual(['first', 'last']);
 });
 
+test('log: what waits at the exit is written there, and by no thread, which may never begin', () => {
+  const { stdout } = runLogging(`
+    const { default: fs } = await import('node:fs');
+    const { syncBuiltinESMExports } = await import('node:module');
+    const log = open();
+    fs.write = () => {};
+    syncBuiltinESMExports();
+    log.pass(['last\\n']);
+  `);
+  expect(stdout).toBe('last\n');
+});
+
 test('log: lines that standard output drops are counted, when the process writes faster than the reader', () => {
   const total = 120_000;
   const { stdout } = runLogging(`

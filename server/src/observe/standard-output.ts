@@ -142,13 +142,16 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
     });
   };
   const retry = createRetry(advance);
+  const add = (lines: string): void => {
+    const bytes = Buffer.from(lines);
+    if (waiting.bytes() + bytes.length > waitingBytesMax) {
+      dropped += lines.split('\n').length - 1;
+      onLost();
+    } else waiting.add(bytes);
+  };
   return {
     write: (lines: string): void => {
-      const bytes = Buffer.from(lines);
-      if (waiting.bytes() + bytes.length > waitingBytesMax) {
-        dropped += lines.split('\n').length - 1;
-        onLost();
-      } else waiting.add(bytes);
+      add(lines);
       advance();
     },
     /** Resolves when nothing waits, or it cannot be written: then it is given up. */
@@ -163,8 +166,9 @@ const createOutput = ({ onLost, onDropped }: OutputListeners, onEmpty: () => voi
       waiting.clear();
       if (isGivenUp) onLost();
     },
-    /** What is being written at this moment is not waited for. */
-    flushSync: (): void => {
+    /** With these lines, too: a process that exits writes nothing that a thread has not begun to. What is being written at this moment is not waited for. */
+    flushSync: (lines: string): void => {
+      if (lines !== '') add(lines);
       if (writingSinceMs !== undefined && performance.now() - writingSinceMs > stuckMs) return;
       for (let rest = noBytes; waiting.hasMore() && rest.length === 0; ) {
         const bytes = waiting.take();
@@ -180,17 +184,18 @@ export const openStandardOutput = (listeners: OutputListeners): LogDestination =
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
   let isHeld = false;
-  const handOver = (): void => {
+  const take = (): string => {
     clearTimeout(timer);
     timer = undefined;
     const lines = waiting;
     waiting = '';
+    return lines;
+  };
+  const handOver = (): void => {
+    const lines = take();
     if (lines !== '') output.write(lines);
   };
-  const flushSync = (): void => {
-    handOver();
-    output.flushSync();
-  };
+  const flushSync = (): void => output.flushSync(take());
   const letGo = (): void => {
     if (waiting !== '' || !isHeld) return;
     isHeld = false;
