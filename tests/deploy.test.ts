@@ -1,5 +1,5 @@
 // The deployment kit: what its files name exists, programs that are at hand accept them, and proxies set up by them keep signatures intact.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -10,8 +10,8 @@ import { settingsTable } from '../server/src/config/config.ts';
 import { answerMaxMs } from '../server/src/http/answer-deadline.ts';
 import { createCertificate } from './support/certificates.ts';
 import { findDebianProgram, type ProgramName } from './support/debian-programs.ts';
-import { freePort } from './support/free-port.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';
+import { deployedProxies, nginxFrame, startDeployedProxy } from './support/proxies/deployed-proxy.ts';
 import { createWorld, type Server, startServer, type World } from './support/real-program.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 import { listFiles, readJson, readText, root } from './support/source-tree.ts';
@@ -220,7 +220,7 @@ test('deploy: nginx accepts the file as it is, with TLS', ({ skip }) => {
     .replaceAll(/\bnode([12]):/g, '127.0.0.$1:')
     .replace(/\/etc\/ssl\/\S+\.pem/, write('tls.pem', cert))
     .replace(/\/etc\/ssl\/\S+\.key/, write('tls.key', key));
-  run(nginx, ['-t', '-e', 'stderr', '-c', write('nginx-tls.conf', nginxFrame(text))]);
+  run(nginx, ['-t', '-e', 'stderr', '-c', write('nginx-tls.conf', nginxFrame(text, folder))]);
 });
 
 test('deploy: systemd knows every option of the unit, and finds little to attack', ({ skip }) => {
@@ -233,52 +233,6 @@ test('deploy: systemd knows every option of the unit, and finds little to attack
   ]);
   run(analyze, ['security', '--offline=true', '--threshold=20', unit]);
 });
-
-/** A proxy's file as it is written, but for this machine: two nodes that are one, and a port of its own. */
-type Proxy = {
-  readonly program: ProgramName;
-  readonly file: string;
-  readonly adapt: (text: string, port: number) => string;
-  readonly check: (path: string) => readonly string[];
-  readonly serve: (path: string) => readonly string[];
-};
-
-const nginxFrame = (
-  servers: string,
-): string => `daemon off; pid ${folder}/nginx.pid; error_log stderr; worker_processes 1;
-events {}
-http { access_log off;
-${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
-${servers} }`;
-
-const proxies: readonly Proxy[] = [
-  {
-    program: 'nginx',
-    file: 'deploy/nginx.conf',
-    adapt: (text, port) =>
-      nginxFrame(text.replace('listen 443 ssl http2', `listen 127.0.0.1:${port}`).replaceAll(/^ *ssl_.*\n/gm, '')),
-    check: (path) => ['-t', '-c', path, '-e', 'stderr'],
-    serve: (path) => ['-c', path, '-e', 'stderr'],
-  },
-  {
-    program: 'haproxy',
-    file: 'deploy/haproxy.cfg',
-    adapt: (text, port) =>
-      text
-        .replace('maxconn 20000', 'maxconn 100')
-        .replace('bind :8080', `bind 127.0.0.1:${port}`)
-        .replace('bind :8405', `bind ${folder}/figures.sock`),
-    check: (path) => ['-c', '-f', path],
-    serve: (path) => ['-db', '-f', path],
-  },
-  {
-    program: 'caddy',
-    file: 'deploy/Caddyfile',
-    adapt: (text, port) => `{\n\tadmin off\n}\n${text.replace(/^streams\.example\.com/m, `http://127.0.0.1:${port}`)}`,
-    check: (path) => ['validate', '--adapter', 'caddyfile', '--config', path],
-    serve: (path) => ['run', '--adapter', 'caddyfile', '--config', path],
-  },
-];
 
 let world: World;
 let server: Server;
@@ -313,33 +267,6 @@ const signedStatus = (url: string, target: string): Promise<number> =>
     signRequest({ method: 'GET', target, userId: world.userId, timestampMs: Date.now() }, world.secret),
   );
 
-const startProxy = async ({ program, file, adapt, serve, check }: Proxy, path: string) => {
-  const port = await freePort();
-  const nodes = readText(file)
-    .replaceAll(/\bnode[12]:7401\b/g, `127.0.0.1:${server.port}`)
-    .replaceAll(/\b7402\b/g, new URL(server.opsUrl).port);
-  const config = write(`${program}.conf`, adapt(nodes, port));
-  run(path, check(config));
-  const child = spawn(path, serve(config), { stdio: ['ignore', 'ignore', 'pipe'] });
-  const url = `http://127.0.0.1:${port}`;
-  await answers(url, child);
-  return { url, child };
-};
-
-/** Waits until a proxy answers and has found its nodes. */
-const answers = async (url: string, child: ChildProcess): Promise<void> => {
-  let said = '';
-  child.stderr?.on('data', (chunk) => {
-    said += chunk;
-  });
-  for (let left = 100; left > 0; left -= 1) {
-    if (child.exitCode !== null) throw new Error(`The proxy ended: ${said}`);
-    if ((await signedStatus(url, '/api/v1/feeds').catch(() => 0)) === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`The proxy does not answer: ${said}`);
-};
-
 const ids = (count: number): string => Array.from({ length: count }, (_, i) => secondStream(i + 1)).join(',');
 const targets = (): readonly string[] => [
   `/api/v1/reports/latest?feedID=${world.feedId}`,
@@ -366,12 +293,12 @@ const ingestNext = async (): Promise<void> => {
   expect(await answer.text()).toContain('"stored"');
 };
 
-for (const [n, proxy] of proxies.entries()) {
+for (const [n, proxy] of deployedProxies.entries()) {
   test(`deploy: signed requests, sockets and event streams pass ${proxy.program} as it is configured`, async ({
     skip,
   }) => {
     const path = findProgram(proxy.program, skip);
-    const { url, child } = await startProxy(proxy, path);
+    const { url, child } = await startDeployedProxy(proxy, path, folder, server);
     try {
       for (const target of targets())
         expect(await signedStatus(url, target), target).toBe(await signedStatus(server.url, target));

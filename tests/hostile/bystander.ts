@@ -1,15 +1,26 @@
-// A client that behaves, beside an attack: how many of its requests were answered, and how long they took. It runs in a process of its own,
-// or it would measure how busy the attackers are.
+// A client that behaves, beside an attack: how many of its requests were answered, how long they took, and whether each response was its own. It runs in
+// a process of its own, or it would measure how busy the attackers are.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { get, Agent as HttpAgent } from 'node:http';
-import { get as getTls, Agent as TlsAgent } from 'node:https';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { signRequest } from '@sealpost/protocol';
+import {
+  createCheck,
+  createChoice,
+  createQuestions,
+  type KnownReports,
+  openChecked,
+  rightOf,
+} from '../http/response-checker.ts';
 import type { Credentials } from '../support/running-api.ts';
 
-export type Seen = { readonly asked: number; readonly answered: number; readonly p99Ms: number };
+export type Seen = {
+  readonly asked: number;
+  readonly answered: number;
+  readonly p99Ms: number;
+  /** Responses that belong to another request. */
+  readonly wrong: readonly string[];
+};
 
 const pauseMs = 10;
 /** A client gives up then; what was not answered by then was not answered. */
@@ -17,52 +28,49 @@ const patienceMs = 30_000;
 
 export type Errand = {
   readonly url: string;
-  readonly target: string;
+  readonly known: KnownReports;
   readonly account: Credentials;
   readonly ms: number;
 };
 
-/** Starts the process; `watch` asks for a while, one request after the other. */
-export const startBystander = (url: string, target: string, { userId, secret }: Credentials) => {
+/** Starts the process; `watch` asks about known reports for a while, two requests at a time. */
+export const startBystander = (url: string, known: KnownReports, { userId, secret }: Credentials) => {
   const child = fork(fileURLToPath(import.meta.url), ['bystander'], {
     execArgv: ['--conditions=source', '--import', 'tsx'],
+    serialization: 'advanced',
   });
   const ready = once(child, 'message');
   return {
     watch: async (ms: number): Promise<Seen> => {
       await ready;
-      child.send({ url, target, account: { userId, secret }, ms } satisfies Errand);
+      child.send({ url, known, account: { userId, secret }, ms } satisfies Errand);
       return (await once(child, 'message'))[0] as Seen; // what it sends
     },
     close: (): void => child.disconnect(),
   };
 };
 
-/** Asks for the same thing again and again, on one connection that it opens anew when it was closed. */
-const watchService = async ({ url, target, account: { userId, secret }, ms }: Errand): Promise<Seen> => {
-  const isTls = url.startsWith('https');
-  const agent = isTls
-    ? new TlsAgent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
-    : new HttpAgent({ keepAlive: true, maxSockets: 1 });
-  const ask = (): Promise<boolean> =>
-    new Promise((resolve) => {
-      const headers = { ...signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret) };
-      const request = (isTls ? getTls : get)(`${url}${target}`, { agent, headers }, (response) => {
-        response.resume().once('close', () => resolve(response.statusCode === 200));
-      });
-      request.setTimeout(patienceMs, () => request.destroy());
-      request.once('error', () => resolve(false));
-    });
+/** Asks again and again, on one connection that it opens anew when it was closed. */
+const watchService = async ({ url, known, account, ms }: Errand): Promise<Seen> => {
+  const check = createCheck();
+  const { small } = createQuestions(known, account, createChoice(1));
+  let connection = openChecked(url, check);
   const times: number[] = [];
   let asked = 0;
-  for (const end = performance.now() + ms; performance.now() < end; asked++) {
+  for (const end = performance.now() + ms; performance.now() < end; asked += 2) {
+    if (!connection.isOpen()) connection = openChecked(url, check);
     const startedMs = performance.now();
-    if (await ask()) times.push(performance.now() - startedMs);
+    const { leave, ask } = connection;
+    const patience = globalThis.setTimeout(leave, patienceMs);
+    const pair = [await ask(small()), await ask(small())];
+    for (const { answered } of pair) if (await answered) times.push(performance.now() - startedMs);
+    clearTimeout(patience);
     await setTimeout(pauseMs);
   }
-  agent.destroy();
+  connection.leave();
   const sorted = times.toSorted((a, b) => a - b);
-  return { asked, answered: times.length, p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY };
+  const p99Ms = sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY;
+  return { asked, answered: rightOf(check.findings), p99Ms, wrong: check.findings.wrong };
 };
 
 if (process.argv[2] === 'bystander') {

@@ -46,6 +46,7 @@ afterAll(() => {
 
 const expectUnharmed = ({ before, during, memoryGrowthMb, left, stopped }: Outcome): void => {
   expect(before.answered).toBe(before.asked);
+  expect([...before.wrong, ...during.wrong]).toEqual([]);
   expect(during.answered / during.asked).toBeGreaterThanOrEqual(0.99);
   expect(during.p99Ms).toBeLessThanOrEqual(Math.max(10 * before.p99Ms, bounds.p99FloorMs));
   expect(memoryGrowthMb).toBeLessThanOrEqual(memoryGrowthMaxMb);
@@ -72,11 +73,12 @@ hostile.each(runs)(
     const attack: Attack = { ...bounds, attackers: chosen, count, attackMs };
     const outcome = await besiege(await startBesieged(world, stage), world.attacker, attack);
     if (full > 0) process.stderr.write(`${JSON.stringify({ who, stage: nameOf(stage), ...outcome })}\n`);
-    const { asked, answered, p99Ms } = outcome.during;
+    const { asked, answered, p99Ms, wrong } = outcome.during;
     tally({
       attacks: 1,
       requests: asked,
       'requests not answered': asked - answered,
+      'responses of other requests': wrong.length,
       'ms, 99th percentile, at most': Math.round(p99Ms),
       'MB more memory, at most': Math.round(outcome.memoryGrowthMb),
     });

@@ -11,8 +11,8 @@ import { createEventIds } from '../../server/src/live/event-id.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createCertificate } from '../support/certificates.ts';
 import { createWorld, processesOf, startServer, type World } from '../support/real-program.ts';
-import { act } from '../support/running-ingest.ts';
-import { createSignedReports } from '../support/signed-reports.ts';
+import { act, testStream } from '../support/running-ingest.ts';
+import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import type { Attacker } from './attackers.ts';
 import { type Seen, startBystander } from './bystander.ts';
 import { createGround, type Ground, type Targets } from './ground.ts';
@@ -73,8 +73,14 @@ export const createSiegeWorld = async (size: number): Promise<SiegeWorld> => {
     rateLimits: { '*': 0 },
   };
   await store.admin.update('account', [attacker.userId], () => [account], act);
+  // A client beside the attack asks for the reports of two streams: each must get its own.
+  const other = secondStream(2);
+  const others = Array.from({ length: 10 }, (_, i) => report(other, from + i, from + i, 2n * 10n ** 18n));
+  await store.admin.update('stream', [other], () => [testStream(other)], act);
+  await store.reports.append(others);
   await store.close();
-  return { ...world, attacker, lastEventId: encode(Math.max(1, position + reports - 99_000)) };
+  const known = new Map([...world.known, [other, others]]);
+  return { ...world, known, attacker, lastEventId: encode(Math.max(1, position + reports - 99_000)) };
 };
 
 /** Bounds that a siege reaches: an attack on the defaults, of 16,384 connections and 256 MB, would be one on the machine. */
@@ -180,8 +186,7 @@ const holdsWithin = async (ms: number, holds: () => boolean): Promise<boolean> =
 /** Attacks a server, and sees what becomes of a client beside it, of its memory, of the attack's connections, and of the process. */
 export const besiege = async (besieged: Besieged, attacker: Account, attack: Attack): Promise<Outcome> => {
   const { child, url, world } = besieged;
-  const { latest } = targetsOf(world.feedId);
-  const bystander = startBystander(url, latest, world);
+  const bystander = startBystander(url, world.known, world);
   const before = await bystander.watch(2_000);
   await holdsWithin(2_000, () => false); // the client's own connection is gone
   const [memory, sockets] = [memoryMbOf(child), socketsOf(child)];

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type FeedId, formatDate, signRequest } from '@sealpost/protocol';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
+import type { StoredReport } from '../../server/src/store/store.ts';
 import { requireDocumented } from './openapi-check.ts';
 import { act, registerSigners, testStream } from './running-ingest.ts';
 import { createSignedReports, secondStream } from './signed-reports.ts';
@@ -22,6 +23,8 @@ export type World = {
   readonly secret: string;
   /** A public stream that has a report for every one of the last ten seconds. */
   readonly feedId: FeedId;
+  /** Its reports. */
+  readonly known: ReadonlyMap<FeedId, readonly StoredReport[]>;
   readonly remove: () => void;
 };
 
@@ -49,10 +52,21 @@ export const createWorld = async (address?: string): Promise<World> => {
   await opened.admin.update('stream', [feedId], () => [testStream(feedId)], act);
   await registerSigners(opened, signerSets);
   await opened.admin.update('account', [userId], () => [account], act);
-  await opened.reports.append(Array.from({ length: 10 }, (_, i) => report(feedId, now - 10 + i, now - 10 + i)));
+  const reports = Array.from({ length: 10 }, (_, i) => report(feedId, now - 10 + i, now - 10 + i));
+  await opened.reports.append(reports);
   await opened.close();
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  return { folder, store, keyFile, key: key.toString('hex'), userId, secret, feedId, remove };
+  return {
+    folder,
+    store,
+    keyFile,
+    key: key.toString('hex'),
+    userId,
+    secret,
+    feedId,
+    known: new Map([[feedId, reports]]),
+    remove,
+  };
 };
 
 export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string };

@@ -1,6 +1,7 @@
 // Ends every connection of a listener, whatever its client does: it destroys those that ignore our FIN, never finish a TLS handshake or do not read,
 // and all at the deadline of a drain. Limits connections and unread bytes (D125, D126).
 import type { Server, Socket } from 'node:net';
+import { answerUnderWay } from './client-error.ts';
 import { bytesWaiting, createStallWatch, type StallWatch } from './stall.ts';
 import { createUnread, type Unread, type UnreadRules } from './unread.ts';
 
@@ -52,6 +53,8 @@ type Connection = Unread & {
   /** Is it among those that bytes wait for? */
   isCounted: boolean;
   pipelined: number;
+  /** No further request is answered: the parser failed, and may have skipped one. */
+  isEnding: boolean;
   readonly answered: (userId: string | undefined) => void;
   readonly noteOffense: () => void;
   readonly drop: (reason: DropReason) => void;
@@ -79,6 +82,23 @@ export const noteChunked = (socket: Socket): void => connectionOf(socket)?.noteO
 export const watchStalls = (socket: Socket, nowMs: number, patienceMs: number): StallWatch =>
   createStallWatch(socket, connectionOf(socket)?.raw ?? socket, nowMs, patienceMs);
 
+/**
+ * Closes a connection once every request before now is answered. Requests that are parsed later are never answered: the one that failed to parse
+ * was before them, and each response would be taken for that of another request.
+ */
+export function endAfterAnswers(socket: Socket): void {
+  const connection = connectionOf(socket);
+  if (connection === undefined || connection.isEnding) return;
+  connection.isEnding = true;
+  closeWhenAnswered(socket, connection.pipelined);
+}
+
+function closeWhenAnswered(socket: Socket, queued: number): void {
+  const answer = answerUnderWay(socket);
+  if (answer === undefined) socket.destroySoon();
+  else answer.once('close', () => (queued === 0 ? socket.destroySoon() : closeWhenAnswered(socket, queued - 1)));
+}
+
 type Turn = { readonly socket: Socket | null; readonly once: (event: 'socket', listener: () => void) => unknown };
 
 /**
@@ -88,9 +108,9 @@ type Turn = { readonly socket: Socket | null; readonly once: (event: 'socket', l
 export const inTurn =
   <Q extends { readonly socket: Socket }, S extends Turn>(handle: (request: Q, response: S) => void) =>
   (request: Q, response: S): void => {
-    if (response.socket !== null) return void handle(request, response);
     const connection = connectionOf(request.socket);
-    if (request.socket.destroyed || connection === undefined) return;
+    if (connection === undefined || connection.isEnding || !request.socket.writable) return;
+    if (response.socket !== null) return void handle(request, response);
     connection.pipelined += 1;
     if (connection.pipelined > pipelinedMax) {
       connection.drop('pipelined');
@@ -217,6 +237,7 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
     watch: undefined,
     isCounted: false,
     pipelined: 0,
+    isEnding: false,
     waitingBytes: () => (connection.front === undefined ? 0 : bytesWaiting(connection.front, raw)),
     movedMs: () => connection.watch?.movedMs() ?? monotonicMs(),
     cut: () => connection.drop('unread'),

@@ -5,11 +5,12 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, Se
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { ApiError, errorOf, limits } from '@sealpost/protocol';
-import { answerUnderWay, createEnding, destroyOnError, explainClientError } from '../connections/client-error.ts';
+import { answerUnderWay, destroyOnError, explainClientError, parseFromStream } from '../connections/client-error.ts';
 import {
   type ConnectionGuard,
   createConnectionGuard,
   type DropReason,
+  endAfterAnswers,
   type GuardRules,
   handshakeMaxMs,
   inTurn,
@@ -104,7 +105,6 @@ export const openHttpServer = async (
     const error = new ApiError('head_too_large', `The request has more than ${headersMax} headers.`);
     refuse(error, request.method, (problem, context) => void writeAnswer(response, problem, context));
   };
-  const endAfterAnswers = createEnding();
   const refuseOn = (socket: Socket, error: ApiError, method?: string): void => {
     if (!socket.writable) socket.destroy();
     else if (answerUnderWay(socket) !== undefined) endAfterAnswers(socket);
@@ -122,6 +122,7 @@ export const openHttpServer = async (
     onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
   });
   guard.watch(server, options.tls !== undefined);
+  if (options.tls !== undefined) server.on('secureConnection', parseFromStream);
   if (options.onAccepted !== undefined)
     for (const event of ['connection', 'secureConnection']) server.on(event, options.onAccepted);
   server.on('checkContinue', onRequest); // no body is ever read, so none is asked for

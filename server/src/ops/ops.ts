@@ -2,9 +2,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
-import { answerUnderWay, createEnding, destroyOnError, explainClientError } from '../connections/client-error.ts';
+import { answerUnderWay, destroyOnError, explainClientError } from '../connections/client-error.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
-import { type ConnectionGuard, createConnectionGuard, inTurn, isAnswerable } from '../connections/guard.ts';
+import {
+  type ConnectionGuard,
+  createConnectionGuard,
+  endAfterAnswers,
+  inTurn,
+  isAnswerable,
+} from '../connections/guard.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
@@ -71,7 +77,6 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   );
   server.on('checkContinue', handle); // whoever reads the body asks for it
   server.on('checkExpectation', handle);
-  const refuse = createRefuse();
   server.on('clientError', (error, socket) => refuse(socket as Socket, explainClientError(error))); // the types say Duplex
   server.on('connect', (_, socket) => {
     const accepted = socket as Socket; // as above
@@ -103,20 +108,17 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
 };
 
 /** Answers what no handler sees, in its turn, and closes the connection. */
-const createRefuse = () => {
-  const endAfterAnswers = createEnding();
-  return (socket: Socket, error: ApiError): void => {
-    const answer = answerUnderWay(socket);
-    if (!isAnswerable(socket) || !socket.writable) socket.destroy();
-    else if (answer?.req.complete) endAfterAnswers(socket);
-    else if (answer === undefined) socket.end(renderRefusal(error));
-    else {
-      // A body is broken off. Whoever reads it waits for the rest, unless the connection ends.
-      if (!answer.headersSent) socket.write(renderRefusal(error));
-      socket.destroySoon();
-    }
-  };
-};
+function refuse(socket: Socket, error: ApiError): void {
+  const answer = answerUnderWay(socket);
+  if (!isAnswerable(socket) || !socket.writable) socket.destroy();
+  else if (answer?.req.complete) endAfterAnswers(socket);
+  else if (answer === undefined) socket.end(renderRefusal(error));
+  else {
+    // A body is broken off. Whoever reads it waits for the rest, unless the connection ends.
+    if (!answer.headersSent) socket.write(renderRefusal(error));
+    socket.destroySoon();
+  }
+}
 
 const renderRefusal = (error: ApiError): string => {
   const { status, contentType, body } = problem(statusOf(error), error.code, error.message);

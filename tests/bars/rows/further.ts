@@ -57,4 +57,11 @@ export const furtherBars = {
     bounds: { violations: { max: 0 } },
     control: 'planted bugs, from appending without the lock to tokens counted twice',
   },
+  responses: {
+    test: 'each response compared with its request (stream, window, bytes, request ID): 20 clients pipeline requests of 13 kinds and read in bursts, over plain HTTP, TLS, workers, HAProxy and nginx, some of them shed or aborted',
+    files: ['tests/http/responses-belong.test.ts'],
+    count: { unit: 'connections', reduced: 100, full: 5_000 },
+    bounds: { 'of other requests': { max: 0 }, cut: { max: 0 } },
+    control: 'https of Node, which loses requests',
+  },
 } as const satisfies Readonly<Record<string, Row>>;
