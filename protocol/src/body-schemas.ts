@@ -72,6 +72,6 @@ export const errorKeys = {
   error: textLike('A query argument is malformed.', 'The same text as message.'),
   message: textLike('A query argument is malformed.', 'What is wrong, for people; it may change.'),
   code: textLike('malformed_argument', 'What is wrong, for programs.'),
-  requestId: textLike('5f0c3e9a71d2-1k', 'As in X-Request-Id.'),
+  requestId: textLike('7b0d4f6e-2c35-4a8b-9d11-6f3a8e5c0b72', 'As in X-Request-Id.'),
 } as const;
 export const anyObject = { type: 'object', properties: {}, required: [], additionalProperties: true } as const;

@@ -1,5 +1,5 @@
 // Composes the read path: gate, pipeline and handlers over a store, as one request listener.
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
 import { createCallers, type SecretNotOpened } from '../access/callers.ts';
@@ -105,17 +105,12 @@ const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFil
   ...live,
 });
 
-/** Ids that are unique across processes without asking for randomness each time. */
-const createRequestIds = (): (() => string) => {
-  const prefix = randomBytes(6).toString('hex');
-  let count = 0;
-  return () => `${prefix}-${(count++).toString(36)}`;
-};
+/** Random: a counter would tell every client how many requests the others send. Node draws the randomness of 128 at once. */
+const newRequestId = (): string => randomUUID();
 
 export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
   const { store, view, box, rules, nowMs, monotonicMs } = parts;
   const callers = createCallers(view, box, parts.observe, monotonicMs);
-  const newRequestId = createRequestIds();
   const gate = createGate({
     authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs, parts.onSigned),
     accounts: parts.limiters?.accounts ?? createRateLimiter(bucketsMax.accounts),
