@@ -219,20 +219,3 @@ test('key: while another process changes the file, none is added, and the error 
     'of the other process',
   ]);
 });
-
-test('key: where it is missing beside its store, the place of earlier releases is named if there is one', () => {
-  const before = process.cwd();
-  const home = mkdtempSync(join(tmpdir(), 'sealpost-former-'));
-  const path = join(home, 'store', 'sealpost.key');
-  try {
-    process.chdir(home);
-    expect(failure(() => openKeyFile(path))).not.toContain('earlier release');
-    createKeyFile('./data/sealpost.key');
-    expect(failure(() => openKeyFile(path))).toBe(
-      `No key-encryption key in ${path}. Create one with: sealpost init. A store of an earlier release may have its key in ./data/sealpost.key: use it with --key-file ./data/sealpost.key, or copy it with: cp -p ./data/sealpost.key ${path}`,
-    );
-  } finally {
-    process.chdir(before);
-    rmSync(home, { recursive: true });
-  }
-});

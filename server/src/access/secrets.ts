@@ -1,8 +1,7 @@
 // Secrets at rest: sealed by AES-256-GCM with a key-encryption key that is never in the store. The server needs the secret to compute an HMAC, so it
 // cannot be stored as a hash (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describeFileFailure } from '../runtime/file-failure.ts';
 
 /** Seals and opens secrets of users. */
@@ -78,19 +77,9 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
   } catch (cause) {
     if (cause instanceof SecretBoxError) throw new SecretBoxError(`${path}: ${cause.message}`, { cause });
     if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
-    const text = `No key-encryption key in ${path}. Create one with: sealpost init.${formerKeyFile(path)}`;
-    throw new SecretBoxError(text, { cause });
+    throw new SecretBoxError(`No key-encryption key in ${path}. Create one with: sealpost init.`, { cause });
   }
 };
-
-/** Before D153 the key of every store was here unless a setting said otherwise. */
-const formerDefault = './data/sealpost.key';
-
-/** Says where the key may be of a store that an earlier release made; nothing where it cannot be there. */
-export const formerKeyFile = (path: string): string =>
-  resolve(path) === resolve(formerDefault) || !existsSync(formerDefault)
-    ? ''
-    : ` A store of an earlier release may have its key in ${formerDefault}: use it with --key-file ${formerDefault}, or copy it with: cp -p ${formerDefault} ${path}`;
 
 /** A new secret: 32 random bytes, as text. */
 export const createSecret = (): string => randomBytes(32).toString('base64url');

@@ -119,15 +119,6 @@ test('config: a file with an unknown key, or that is not an object, is rejected'
   expect(() => resolve({ file: file([]) })).toThrow('sealpost.json must contain a JSON object of setting → value.');
 });
 
-test('config: a former name is rejected with the name to use', () => {
-  expect(() => resolve({ file: file({ ingestListen: '127.0.0.1:1' }) })).toThrow(
-    'sealpost.json sets ingestListen, which is now opsListen.',
-  );
-  expect(() => resolve({ env: { SEALPOST_LAG_MAX_MS: '100' } })).toThrow(
-    'SEALPOST_LAG_MAX_MS is now SEALPOST_EVENT_LOOP_LAG_MAX_MS. Rename the variable.',
-  );
-});
-
 test('config: sizes are bytes or have a unit, and 0 is rejected', () => {
   const bytes = (text: string) => resolve({ flags: { retentionBytes: text } }).values.retentionBytes;
   expect(['1000000', '50GB', '2 GiB', 'unlimited'].map(bytes)).toEqual([1e6, 5e10, 2 ** 31, Number.POSITIVE_INFINITY]);

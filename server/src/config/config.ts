@@ -301,14 +301,6 @@ export const settingsTable = {
 
 export type SettingName = keyof typeof settingsTable;
 
-/** Former names of settings and of their variables: rejected, with the name to use. */
-const renamed: Readonly<Record<string, SettingName>> = {
-  ingestListen: 'opsListen',
-  SEALPOST_INGEST_LISTEN: 'opsListen',
-  lagMaxMs: 'eventLoopLagMaxMs',
-  SEALPOST_LAG_MAX_MS: 'eventLoopLagMaxMs',
-};
-
 type ValueOf<N extends SettingName> =
   | Exclude<ReturnType<(typeof settingsTable)[N]['parse']>, undefined>
   | ((typeof settingsTable)[N]['defaultText'] extends undefined ? undefined : never);
@@ -343,8 +335,6 @@ export const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<un
 
 /** Finds and reads the value of every setting. An empty environment variable counts as absent. */
 export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSettings => {
-  for (const [old, name] of Object.entries(renamed))
-    if (env[old]) throw new SettingError(`${old} is now ${rowOf(name).env}. Rename the variable.`);
   const content = file === undefined ? {} : parseFile(file.name, file.content);
   const resolved = settingNames.map((name) => {
     const { env: variable, flag, defaultText } = rowOf(name);
@@ -383,7 +373,6 @@ const parseFile = (file: string, content: unknown): Readonly<Partial<Record<Sett
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw new SettingError(`${file} must contain a JSON object of setting → value.`);
   const entries = Object.entries(content).map(([name, value]) => {
-    if (Object.hasOwn(renamed, name)) throw new SettingError(`${file} sets ${name}, which is now ${renamed[name]}.`);
     if (!settingNames.some((known) => known === name))
       throw new SettingError(`${file} sets ${name}, which is not a setting. Settings are: ${settingNames.join(', ')}.`);
     if (typeof value !== 'string' && typeof value !== 'number')

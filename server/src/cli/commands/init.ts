@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { activeSecrets, requireSameKey } from '../../access/account-changes.ts';
 import { createKeyFile, openSecretBox } from '../../access/key.ts';
-import { formerKeyFile, SecretBoxError } from '../../access/secrets.ts';
+import { SecretBoxError } from '../../access/secrets.ts';
 import type { Settings } from '../../config/config.ts';
 import { hidePassword } from '../../runtime/urls.ts';
 import type { Account, Store } from '../../store/store.ts';
@@ -59,7 +59,7 @@ const prepareKey = async (
 const requireNoLostKey = (keyFile: string, accounts: readonly Account[]): void => {
   const sealed = accounts.find((account) => activeSecrets(account).length > 0);
   if (sealed === undefined || existsSync(keyFile)) return;
-  const text = `${keyFile} does not exist, but the secrets of ${sealed.name} are sealed with a key. Restore that key file, or set --key-file.${formerKeyFile(keyFile)}`;
+  const text = `${keyFile} does not exist, but the secrets of ${sealed.name} are sealed with a key. Restore that key file, or set --key-file.`;
   throw new SecretBoxError(text);
 };
 

@@ -9,9 +9,9 @@ const encode = (record: object, seed: number): Buffer => {
   return Buffer.concat([head, json]);
 };
 
-const decode = <T>(value: Buffer, seeds: readonly number[], name: string): T => {
+const decode = <T>(value: Buffer, seed: number, name: string): T => {
   const json = value.subarray(4);
-  if (value.length < 4 || !seeds.some((seed) => crc32(json, seed) === value.readUInt32BE(0)))
+  if (value.length < 4 || crc32(json, seed) !== value.readUInt32BE(0))
     throw new CorruptRecordError(`${name} does not match its checksum`);
   const record = parse(json.toString(), name);
   if (typeof record !== 'object' || record === null) throw new CorruptRecordError(`${name} is not a record`);
@@ -30,11 +30,10 @@ const parse = (json: string, name: string): unknown => {
 export const encodeRecord = (record: object): Buffer => encode(record, 0);
 
 /** The value again; throws a CorruptRecordError that names the record when its bytes are not what was written. */
-export const decodeRecord = <T>(value: Buffer, name: string): T => decode(value, [0], name);
+export const decodeRecord = <T>(value: Buffer, name: string): T => decode(value, 0, name);
 
 /** As `encodeRecord`; under another key the record does not match its checksum. */
 export const encodeKeyedRecord = (key: Buffer, record: object): Buffer => encode(record, crc32(key));
 
-/** Undoes `encodeKeyedRecord`. Records of releases whose checksums did not cover the key are accepted. */
-export const decodeKeyedRecord = <T>(key: Buffer, value: Buffer, name: string): T =>
-  decode(value, [crc32(key), 0], name);
+/** Undoes `encodeKeyedRecord`. */
+export const decodeKeyedRecord = <T>(key: Buffer, value: Buffer, name: string): T => decode(value, crc32(key), name);

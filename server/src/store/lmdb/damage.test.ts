@@ -197,28 +197,6 @@ test('damage: a damaged account, stream or audit entry affects nothing else, and
   await damaged.close();
 });
 
-test('damage: a store of format 1 opens, with everything that is in it', async () => {
-  await tamper('reports', 'meta', (meta) => {
-    meta.put(Buffer.from('format'), Buffer.from([1]));
-    for (const name of ['counters', 'position']) {
-      const value = meta.get(Buffer.from(name)) as Buffer; // there is one
-      meta.put(Buffer.from(name), value.subarray(0, -4));
-    }
-  });
-  for (const name of ['numbers', 'feedIds'])
-    await tamper('reports', name, (table) => {
-      for (const { key, value } of [...table.getRange()]) table.put(key, value.subarray(0, -4));
-    });
-  await tamper('reports', 'latest', (table) => void table.put(Buffer.alloc(4), Buffer.alloc(50)));
-  for (const mode of ['read', 'write', 'read'] as const) {
-    const store = await open(mode);
-    expect(keysOf((await store.reports.page(first, t0, 1_000)).reports)).toEqual(range(0, 206));
-    expect([await store.reports.position(), (await store.reports.stats()).reports]).toEqual([412, 412]);
-    await store.close();
-  }
-  expect(damagedTables()).toEqual([]);
-});
-
 /** Full reports of a page, as the API sends them. */
 const textsOf = (json: string): readonly string[] => json.match(/0x[0-9a-f]{400,}/g) ?? [];
 

@@ -29,15 +29,13 @@ export const putStream = ({ numbers, feedIds }: ReportTables, feedId: FeedId, st
   feedIds.put(number, withChecksum(number, id));
 };
 
-type Row = { readonly feedId: FeedId; readonly stream: number; readonly isProven: boolean };
+type Row = { readonly feedId: FeedId; readonly stream: number };
 
-// A row without a checksum is of format 1; it counts where the other table says the same.
 const readRow = (key: Buffer, value: Buffer, keyBytes: number, valueBytes: number): Row | undefined => {
   const [id, number] = keyBytes === 32 ? [key, value.subarray(0, 4)] : [value.subarray(0, 32), key];
-  if (key.length !== keyBytes || (value.length !== valueBytes && value.length !== valueBytes + 4)) return undefined;
-  const isProven = value.length > valueBytes;
-  if (isProven && crc32(value.subarray(0, valueBytes), crc32(key)) !== value.readUInt32BE(valueBytes)) return undefined;
-  return { feedId: `0x${id.toString('hex')}` as FeedId, stream: number.readUInt32BE(), isProven }; // 32 bytes
+  if (key.length !== keyBytes || value.length !== valueBytes + 4) return undefined;
+  if (crc32(value.subarray(0, valueBytes), crc32(key)) !== value.readUInt32BE(valueBytes)) return undefined;
+  return { feedId: `0x${id.toString('hex')}` as FeedId, stream: number.readUInt32BE() }; // 32 bytes
 };
 
 /** Throws unless a row of either table is what was written. */
@@ -49,13 +47,13 @@ export const checkStreamRow = (key: Buffer, value: Buffer): void => {
 type Streams = {
   readonly byFeedId: ReadonlyMap<FeedId, number>;
   readonly byNumber: ReadonlyMap<number, FeedId>;
-  /** Are both tables complete, with checksums, and the same? */
+  /** Are both tables complete and the same? */
   readonly isWhole: boolean;
   /** Rows that match their checksums and are in one table only, where no row is damaged that could be the other half. */
   readonly single: readonly Row[];
 };
 
-/** Reads both tables. A row that is damaged, or that the other table contradicts, is noted. */
+/** Reads both tables. A row that is damaged is noted; one that is in one table only counts. */
 export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLog): Streams => {
   const pairs = new Map<string, { readonly row: Row; times: number }>();
   let isWhole = true;
@@ -79,22 +77,15 @@ export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLo
   const byFeedId = new Map<FeedId, number>();
   const byNumber = new Map<number, FeedId>();
   for (const { row, times } of pairs.values()) {
-    if (times !== 2 || !row.isProven) isWhole = false;
-    if (times === 2 || row.isProven) {
-      byFeedId.set(row.feedId, row.stream);
-      byNumber.set(row.stream, row.feedId);
-    } else {
-      const reason = `stream number ${row.stream} and its feed ID disagree`;
-      damage.note({ table: 'numbers', key: row.feedId, reason, feedId: row.feedId });
-    }
+    if (times !== 2) isWhole = false;
+    byFeedId.set(row.feedId, row.stream);
+    byNumber.set(row.stream, row.feedId);
   }
-  const single = [...pairs.values()].flatMap(({ row, times }) =>
-    isReadable && times === 1 && row.isProven ? [row] : [],
-  );
+  const single = [...pairs.values()].flatMap(({ row, times }) => (isReadable && times === 1 ? [row] : []));
   return { byFeedId, byNumber, isWhole, single };
 };
 
-/** Rewrites both tables if one is corrupt or of format 1. Inside a transaction. */
+/** Rewrites both tables if one is corrupt. Inside a transaction. */
 export const repairStreams = (tables: ReportTables, damage: DamageLog): void => {
   const { byFeedId, isWhole } = loadStreams(tables, damage);
   if (isWhole) return;

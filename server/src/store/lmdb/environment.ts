@@ -24,8 +24,6 @@ export type Table = {
   /** Whether there was something. */
   readonly removeSync: (key: Buffer) => boolean;
   readonly clearSync: () => void;
-  /** Removes the table, in its own transaction. */
-  readonly dropSync: () => void;
 };
 
 /** The environment as a whole. */
@@ -310,7 +308,6 @@ const createTable = (slot: Slot, { attempt, recover, isWriting }: Access): Table
     remove: (key) => void writable().remove(key),
     removeSync: (key) => writable().removeSync(key),
     clearSync: () => writable().clearSync(),
-    dropSync: () => attempt(() => slot.inner.dropSync()),
   };
 };
 

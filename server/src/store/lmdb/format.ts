@@ -1,4 +1,4 @@
-// The format of the reports environment: its version, upgrades from older releases, and the lineage that positions count in (D123).
+// The format of the reports environment: its version, and the lineage that positions count in (D123).
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -7,19 +7,11 @@ import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from '../store.ts';
 import { markNewRollups } from './candles.ts';
 import { repairStreams } from './directory.ts';
-import { type Environment, openTable } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { pagesFile } from './pages-file.ts';
-import {
-  countedRecords,
-  isCounted,
-  lastAppended,
-  type ReportTables,
-  readCounters,
-  writeCounters,
-  writePosition,
-} from './report-tables.ts';
+import { countedRecords, isCounted, type ReportTables } from './report-tables.ts';
 
-/** The layout that this release writes. A store of a newer release is rejected; one of an older release is upgraded by its next writer. */
+/** The layout that this release writes. A store of a newer release is rejected. */
 const formatVersion = 3;
 
 const formatKey = Buffer.from('format');
@@ -34,15 +26,14 @@ const encodeFormat = (version: number): Buffer => {
 const isEmpty = ({ blocks, tail }: ReportTables): boolean =>
   [blocks, tail].every((table) => [...table.getKeys({ limit: 1 })].length === 0);
 
-/** The format of a store; undefined for a new one. A damaged one is noted: format 1 was one byte, later ones have a checksum. */
+/** The format of a store; undefined for a new one. A damaged one is noted. */
 const formatOf = (tables: ReportTables, damage: DamageLog): number | undefined => {
   const value = tables.meta.get(formatKey);
   if (value === undefined && isEmpty(tables)) return undefined;
-  if (value?.length === 1 && value[0] === 1) return 1;
   const version = value?.[0];
   if (value?.length === 5 && crc32(value.subarray(0, 1)) === value.readUInt32BE(1)) return version;
   damage.note({ table: 'meta', key: 'format', reason: 'the format does not match its checksum' });
-  return value?.length === 1 ? 1 : formatVersion;
+  return formatVersion;
 };
 
 /** Throws where a store is of a newer release. */
@@ -55,18 +46,12 @@ export const checkFormat = (tables: ReportTables, folder: string, damage: Damage
   );
 };
 
-/** Prepares a store for its writer: stamps a new one, migrates an older one, rebuilds small corrupt tables. */
+/** Prepares a store for its writer: stamps a new one, rebuilds small corrupt tables. */
 export const prepareReports = (environment: Environment, tables: ReportTables, damage: DamageLog): void => {
   const format = formatOf(tables, damage);
-  // Format 1 had a third copy of each stream's newest report.
-  if (format === 1) openTable(environment, 'latest').dropSync();
   environment.root.transactionSync(() => {
     repairStreams(tables, damage);
     if (format === undefined) markNewRollups(tables);
-    if (format === 1) {
-      writeCounters(tables, readCounters(tables, damage));
-      writePosition(tables, lastAppended(tables, damage));
-    }
     const stamp = encodeFormat(formatVersion);
     if (tables.meta.get(formatKey)?.equals(stamp) !== true) tables.meta.put(formatKey, stamp);
     if (storedLineage(environment, tables, damage) === undefined) {
@@ -125,9 +110,7 @@ export const checkMeta = (key: Buffer, value: Buffer): void => {
   if (meant !== undefined) throw new CorruptRecordError(`the key of ${meant} is damaged`);
   const counted = countedRecords.get(name);
   const isIntact =
-    counted !== undefined
-      ? isCounted(value, counted)
-      : name !== 'format' || value.equals(encodeFormat(value[0] ?? 0)) || (value.length === 1 && value[0] === 1);
+    counted !== undefined ? isCounted(value, counted) : name !== 'format' || value.equals(encodeFormat(value[0] ?? 0));
   if (!isIntact) throw new CorruptRecordError(`${name} does not match its checksum`);
   if (name === 'lineage' || name === 'rollups') decodeKeyedRecord(key, value, `the record ${name}`);
 };

@@ -106,14 +106,14 @@ export const encodeAppended = (key: Buffer, keys: readonly Buffer[]): Buffer => 
   return Buffer.concat([head, entries]);
 };
 
-/** The keys of a batch, one after the other. Batches of releases whose checksums did not cover the key are accepted. */
+/** The keys of a batch, one after the other. */
 export const openAppended = (
   key: Buffer,
   value: Buffer,
 ): { readonly count: number; readonly at: (i: number) => Buffer } => {
   const entries = value.subarray(4);
   const isWhole = value.length >= 4 && entries.length % appendedEntryBytes === 0;
-  if (!isWhole || ![seedOf(key), 0].some((seed) => crc32(entries, seed) === value.readUInt32BE(0)))
+  if (!isWhole || crc32(entries, seedOf(key)) !== value.readUInt32BE(0))
     throw new CorruptRecordError(`the batch appended at ${positionOfKey(key)} does not match its checksum`);
   return {
     count: entries.length / appendedEntryBytes,
@@ -146,11 +146,9 @@ export const countedRecords: ReadonlyMap<string, number> = new Map([
 const countersBytes = 22;
 const positionBytes = 8;
 
-// A record of format 1 has no checksum.
+/** Does a record of `countedRecords` match its checksum? */
 export const isCounted = (value: RecordBytes | undefined, bytes: number): value is RecordBytes =>
-  value !== undefined &&
-  (value.length === bytes ||
-    (value.length === bytes + 4 && crc32(value.subarray(0, bytes)) === value.readUInt32BE(bytes)));
+  value !== undefined && value.length === bytes + 4 && crc32(value.subarray(0, bytes)) === value.readUInt32BE(bytes);
 
 const putChecked = ({ meta }: ReportTables, key: Buffer, write: (value: Buffer) => void, bytes: number): void => {
   const value = Buffer.alloc(bytes + 4);
@@ -208,7 +206,8 @@ export const countOutDamaged = (counters: Counters, stream: number, value: Buffe
 
 /** Every transaction that changes reports ends with this, and a repair, which makes several of them. */
 export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
-  const isDamaged = !isCounted(viewRecord(tables.meta, countersKey) ?? Buffer.alloc(countersBytes), countersBytes);
+  const stored = viewRecord(tables.meta, countersKey);
+  const isDamaged = stored !== undefined && !isCounted(stored, countersBytes);
   // After damage, a number that no process has seen.
   const next = isDamaged ? Math.floor(Math.random() * 2 ** 47) : changesOf(tables) + 1;
   putChecked(
