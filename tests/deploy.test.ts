@@ -322,3 +322,41 @@ for (const [n, proxy] of deployedProxies.entries()) {
     }
   });
 }
+
+/** Starts proxies in front of the server; clients connect to the first, and each forwards to the next. */
+const startChain = async (names: readonly ProgramName[], skip: (why: string) => never) => {
+  const stops: (() => void)[] = [];
+  let next = server.url;
+  for (const name of names.toReversed()) {
+    const proxy = deployedProxies.find(({ program }) => program === name);
+    if (proxy === undefined) throw new Error(`No ${name} in deploy/.`);
+    const target = { port: Number(new URL(next).port), opsUrl: server.opsUrl };
+    const { url, child } = await startDeployedProxy(proxy, findProgram(name, skip), folder, target);
+    stops.push(() => child.kill('SIGTERM'));
+    next = url;
+  }
+  return { url: next, stop: () => stops.map((stop) => stop()) };
+};
+
+const chains = [
+  ['haproxy', 'nginx'],
+  ['nginx', 'haproxy'],
+] as const;
+
+for (const [n, names] of chains.entries()) {
+  test(`deploy: through ${names.join(' and ')}, each client has limits of its own, whoever it says that it is`, async ({
+    skip,
+  }) => {
+    const { url, stop } = await startChain(names, skip);
+    try {
+      const anonymous = (from: string, said: string) =>
+        statusOf(url, '/api/v1/discovery', { 'X-Forwarded-For': said }, from);
+      const many = await Promise.all(Array.from({ length: 8 }, (_, i) => anonymous(`127.2.${n}.5`, `192.0.2.${i}`)));
+      expect(many).toContain(429);
+      expect(await anonymous(`127.2.${n}.6`, `127.2.${n}.5`)).toBe(200);
+      expect(await anonymous(`127.2.${n}.7`, `127.2.${n}.5, 127.0.0.1`)).toBe(200);
+    } finally {
+      stop();
+    }
+  });
+}

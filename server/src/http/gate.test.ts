@@ -17,3 +17,29 @@ test('gate: an entry of a proxy counts without its port, and one that is not an 
     expect(countedAddressOf(proxies, '10.0.0.1', text), text.slice(0, 20)).toBe('10.0.0.1');
   expect(countedAddressOf(proxies, '', undefined)).toBe('');
 });
+
+test('gate: through several proxies, the last entry that is not one of them counts, whatever a client wrote before it', () => {
+  for (const [forwardedFor, counted] of [
+    ['203.0.113.9, 10.0.0.2', '203.0.113.9'],
+    ['198.51.100.1, 10.0.0.3, 203.0.113.9, 10.0.0.2', '203.0.113.9'],
+    ['unknown, 203.0.113.9 ,10.0.0.2:4711, [fd00:1:2:3::10]:80', '203.0.113.9'],
+    ['2001:db8::1, ::ffff:10.0.0.2', '2001:db8:0:0'],
+    // A neighbor of the proxy on IPv6 is a client.
+    ['203.0.113.9, fd00:1:2:3::11, 10.0.0.2', 'fd00:1:2:3'],
+    // Every hop is a proxy: one of them asked.
+    ['10.0.0.4, 10.0.0.3', '10.0.0.4'],
+  ] as const)
+    expect(countedAddressOf(proxies, '10.0.0.1', forwardedFor), forwardedFor).toBe(counted);
+});
+
+test('gate: at an entry that is not an address, the proxy that passed it on counts', () => {
+  for (const bad of ['unknown', '', '_hidden', '203.0.113'])
+    expect(countedAddressOf(proxies, '10.0.0.1', `203.0.113.9, ${bad}, 10.0.0.3, 10.0.0.2`), bad).toBe('10.0.0.3');
+});
+
+test('gate: of a long header, the last 16 entries are read', () => {
+  const hops = (count: number) => `203.0.113.9${', 10.0.0.2'.repeat(count)}`;
+  expect(countedAddressOf(proxies, '10.0.0.1', hops(15))).toBe('203.0.113.9');
+  expect(countedAddressOf(proxies, '10.0.0.1', hops(16))).toBe('10.0.0.2');
+  expect(countedAddressOf(proxies, '10.0.0.1', hops(1_500))).toBe('10.0.0.2');
+});

@@ -95,16 +95,26 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
   };
 };
 
+/** Entries of X-Forwarded-For that are read: more proxies in a row than anyone has. */
+const hopsMax = 16;
+
 /**
- * The address that limits count: the peer's, or what a trusted proxy added to X-Forwarded-For last. An entry that is not an address is
- * ignored: by such texts one client would count as many.
+ * The address that limits count: from the peer leftwards through X-Forwarded-For, the first that is not a trusted proxy (D129). Each proxy
+ * vouches for the entry before its own; what is left of a client's is the client's to write.
  */
 export const countedAddressOf = (
   trustedProxies: AddressSet,
   peer: string,
   forwardedFor: string | undefined,
 ): string => {
-  const told =
-    forwardedFor !== undefined && trustedProxies.has(peer) ? forwardedFor.split(',').at(-1)?.trim() : undefined;
-  return (told !== undefined ? limitedNetworkOf(told) : undefined) ?? limitedNetworkOf(peer) ?? peer;
+  let client = peer;
+  let rest = forwardedFor;
+  for (let hop = 0; hop < hopsMax && rest !== undefined && trustedProxies.has(client); hop++) {
+    const comma = rest.lastIndexOf(',');
+    const entry = rest.slice(comma + 1).trim();
+    if (limitedNetworkOf(entry) === undefined) break; // by such texts one client would count as many
+    client = entry;
+    rest = comma < 0 ? undefined : rest.slice(0, comma);
+  }
+  return limitedNetworkOf(client) ?? client;
 };

@@ -6,7 +6,7 @@ import { memoise } from './memo.ts';
 const addressBits = 128;
 const mappedPrefix = 0xffffn << 32n;
 
-/** A set of addresses, asked for any spelling of one. */
+/** A set of addresses, asked for any spelling of one, also with a port. */
 export type AddressSet = { readonly has: (address: string) => boolean };
 
 /** An address and how many of its leading bits count. */
@@ -40,6 +40,12 @@ const parsePrefix = (text: string): AddressPrefix | undefined => {
   return length > familyBits ? undefined : { bits, length: addressBits - familyBits + length };
 };
 
+/** An address as proxies write it, `192.0.2.1:80` or `[2001:db8::1]:80`, without brackets and port. */
+const withoutPort = (text: string): string => {
+  const [, bracketed, ipv4] = /^(?:\[([^\]]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+)$/.exec(text) ?? [];
+  return bracketed ?? ipv4 ?? text;
+};
+
 /** Whether the text is an address, or a prefix such as 10.0.0.0/8 or fd00::/8. */
 export const isAddressOrPrefix = (text: string): boolean => parsePrefix(text) !== undefined;
 
@@ -51,7 +57,7 @@ export const createAddressSet = (texts: readonly string[]): AddressSet => {
     return prefix;
   });
   const has = memoise((address): boolean => {
-    const bits = parseAddress(address);
+    const bits = parseAddress(withoutPort(address));
     return bits !== undefined && prefixes.some((prefix) => matches(prefix, bits));
   });
   return { has };
@@ -67,8 +73,7 @@ const matches = (prefix: AddressPrefix, bits: bigint): boolean => {
  * gets. A port and a zone are ignored. Undefined for a text that is not an address.
  */
 export const limitedNetworkOf = memoise((text: string): string | undefined => {
-  const [, bracketed, ipv4] = /^(?:\[([^\]]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+)$/.exec(text) ?? [];
-  const bits = parseAddress((bracketed ?? ipv4 ?? text).split('%', 1).join(''));
+  const bits = parseAddress(withoutPort(text).split('%', 1).join(''));
   if (bits === undefined) return undefined;
   const groups = Array.from({ length: 8 }, (_, i) => Number((bits >> BigInt(112 - 16 * i)) & 0xffffn));
   if (bits >> 32n !== 0xffffn)
