@@ -281,10 +281,7 @@ const describeDamage = (damage: readonly Damage[]): readonly string[] => {
   return damage.length > named.length ? [...named, `store: ${damage.length} damaged records in all`] : named;
 };
 
-/**
- * Why parts of the store cannot be written to. Without its administrative part everything is served, and only counts wait; without roll-ups
- * candles are read from minutes.
- */
+/** Why a part of the store cannot be written to. Without its administrative part everything is served, and only counts wait. */
 const describeStops = (store: Store, parts: readonly WritingPart[]): readonly string[] =>
   store
     .stops()
@@ -294,7 +291,7 @@ const describeStops = (store: Store, parts: readonly WritingPart[]): readonly st
 
 const describeDegradation = (store: Store, front: Front, following: TroubleWatch): readonly string[] => {
   const all = new Map([...store.damage(), ...front.damage()].map((one) => [`${one.table} ${one.key}`, one]));
-  const stops = describeStops(store, ['administration', 'rollups']);
+  const stops = describeStops(store, ['administration']);
   const behind = front.live === undefined ? following.describe() : [];
   return [...stops, ...behind, ...describeDamage([...all.values()]), ...front.degraded()];
 };

@@ -32,24 +32,23 @@ test('roll-ups: merged in any order and any groups, they are those of all report
 });
 
 test('roll-ups: a range is read from the coarsest that fit, and from finer ones at its ends', () => {
-  expect(planRollups(day, day + 86_399, 60, true)).toEqual([{ seconds: 60, from: day, end: day + 86_400 }]);
-  expect(planRollups(day, day + 86_399, 3_600, true)).toEqual([{ seconds: 3_600, from: day, end: day + 86_400 }]);
-  expect(planRollups(day + 60, day + 2 * 86_400 + 3_659, 86_400, true)).toEqual([
+  expect(planRollups(day, day + 86_399, 60)).toEqual([{ seconds: 60, from: day, end: day + 86_400 }]);
+  expect(planRollups(day, day + 86_399, 3_600)).toEqual([{ seconds: 3_600, from: day, end: day + 86_400 }]);
+  expect(planRollups(day + 60, day + 2 * 86_400 + 3_659, 86_400)).toEqual([
     { seconds: 60, from: day + 60, end: day + 3_600 },
     { seconds: 3_600, from: day + 3_600, end: day + 86_400 },
     { seconds: 86_400, from: day + 86_400, end: day + 2 * 86_400 },
     { seconds: 3_600, from: day + 2 * 86_400, end: day + 2 * 86_400 + 3_600 },
     { seconds: 60, from: day + 2 * 86_400 + 3_600, end: day + 2 * 86_400 + 3_660 },
   ]);
-  expect(planRollups(day + 1, day + 30, 86_400, true)).toEqual([{ seconds: 60, from: day + 1, end: day + 31 }]);
-  expect(planRollups(day, day + 86_399, 3_600, false)).toEqual([{ seconds: 60, from: day, end: day + 86_400 }]);
+  expect(planRollups(day + 1, day + 30, 86_400)).toEqual([{ seconds: 60, from: day + 1, end: day + 31 }]);
 });
 
 test('roll-ups: whatever the range, it is covered once, in order, by whole roll-ups but for minutes', () => {
   const resolution = fc.constantFrom(60, 300, 900, 3_600, 14_400, 86_400);
   fc.assert(
     fc.property(fc.nat(10 ** 7), fc.nat(10 ** 6), resolution, (from, length, seconds) => {
-      const ranges = planRollups(from, from + length, seconds, true);
+      const ranges = planRollups(from, from + length, seconds);
       expect([ranges[0]?.from, ranges.at(-1)?.end]).toEqual([from, from + length + 1]);
       for (const [i, range] of ranges.entries()) {
         expect(range.end).toBe(ranges[i + 1]?.from ?? from + length + 1);

@@ -99,12 +99,9 @@ export const mergeCandles = (a: Candle, b: Candle): Candle => ({
 /** Roll-ups of some seconds that begin from one second on, up to before another. */
 export type RollupRange = { readonly seconds: number; readonly from: number; readonly end: number };
 
-/**
- * Which roll-ups make up the candles of a range, ascending: the coarsest where whole ones fit, finer ones at both ends. With `isBuilt` false
- * only minutes count.
- */
-export const planRollups = (from: number, to: number, resolution: number, isBuilt: boolean): readonly RollupRange[] =>
-  isBuilt ? coverRange(from, to + 1, rollupSecondsOf(resolution)) : [{ seconds: 60, from, end: to + 1 }];
+/** Which roll-ups make up the candles of a range, ascending: the coarsest where whole ones fit, finer ones at both ends. */
+export const planRollups = (from: number, to: number, resolution: number): readonly RollupRange[] =>
+  coverRange(from, to + 1, rollupSecondsOf(resolution));
 
 /** The next finer roll-ups than those of some seconds; undefined for minutes. */
 export const finerSeconds = (seconds: number): number | undefined => rollupSeconds.find((finer) => finer < seconds);

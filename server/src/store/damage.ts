@@ -10,7 +10,7 @@ const dependents: Readonly<Record<string, string>> = {
   candles: 'one minute of the stream’s candles',
   hourCandles: 'one hour of the stream’s candles, which is read from its minutes',
   dayCandles: 'one day of the stream’s candles, which is read from its hours',
-  'meta rollups': 'how far hours and days of candles are made: they are made again',
+  'meta rollups': 'nothing in this release',
   appended: 'event streams that resume before these positions',
   quarantine: 'one quarantined line',
   numbers: 'all reports of one stream',

@@ -320,8 +320,8 @@ export type UsageStore = {
   readonly list: (userId: string, fromDay: string) => Promise<readonly UsageRow[]>;
 };
 
-/** What is written on its own: reports; administrative records and usage; the hours and days of candles that an older store lacks. */
-export const writingParts = ['reports', 'administration', 'rollups'] as const;
+/** What is written on its own: reports; administrative records and usage. */
+export const writingParts = ['reports', 'administration'] as const;
 export type WritingPart = (typeof writingParts)[number];
 
 /** A part of a store that cannot be written now. Reads still work. */

@@ -1,17 +1,13 @@
-// Hours and days of a store that an older release wrote, and of one whose records are damaged.
+// Hours and days of candles: retention, and damaged records.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
-import { createDamageLog } from '../damage.ts';
 import { openStore } from '../open.ts';
 import type { Store } from '../store.ts';
-import type { StoreEvent } from '../store-event.ts';
-import { buildRollups } from './candles.ts';
 import { openEnvironment, type Table } from './environment.ts';
-import { observationsOfKey, openReportTables, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
+import { openReportTables, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
 import { freeableBytes } from './write/retention.ts';
 
 const { report } = await createSignedReports();
@@ -57,80 +53,6 @@ const bytesOf = (table: Table | undefined): number => {
   const { treeBranchPageCount = 0, treeLeafPageCount = 0, overflowPages = 0, pageSize = 0 } = stats;
   return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
 };
-
-/** What an older release left: minutes alone, and nothing that says how far the rest is made. */
-const makeOld = (): Promise<void> =>
-  change((tables) => {
-    tables.hourCandles?.clearSync();
-    tables.dayCandles?.clearSync();
-    tables.meta.removeSync(Buffer.from('rollups'));
-  });
-
-/** Makes one slice; returns whether more is to be made. */
-const buildSlice = async (): Promise<boolean> => {
-  let isMore = true;
-  await change((tables) => {
-    isMore = buildRollups(tables, createDamageLog());
-  });
-  return isMore;
-};
-
-const readAll = async () => {
-  const reader = await openStore(`lmdb:${folder}`, 'read');
-  const candles = await all(reader);
-  await reader.close();
-  return candles;
-};
-
-test('candles: an older store answers the same before, while and after its hours and days are made', async () => {
-  const batch = minutes(day - 3_600, 1_500);
-  const first = await openStore(`lmdb:${folder}`, 'write');
-  await first.reports.append(batch);
-  const expected = await all(first);
-  await first.close();
-  await makeOld();
-  expect(await readAll()).toEqual(expected);
-  // One slice of several: reports on both sides of it find their place, and the writer makes the rest in the background.
-  expect(await buildSlice()).toBe(true);
-  expect(await readAll()).toEqual(expected);
-  const late = batch
-    .filter((_, i) => i % 500 === 7)
-    .map(({ validFromMs, observationsMs, ...rest }) => ({
-      ...rest,
-      validFromMs: validFromMs + 30_000,
-      observationsMs: observationsMs + 30_000,
-      price: 10_000n,
-    }));
-  const writer = await openStore(`lmdb:${folder}`, 'write');
-  await writer.reports.append(late);
-  await writer.close();
-  const added = await readAll();
-  expect(added).not.toEqual(expected);
-  while (await buildSlice());
-  expect(await readAll()).toEqual(added);
-  await makeOld();
-  expect(await readAll()).toEqual(added);
-});
-
-test('candles: the writer of an older store makes its hours and days by itself', async () => {
-  const first = await openStore(`lmdb:${folder}`, 'write');
-  await first.reports.append(minutes(day, 100));
-  await first.close();
-  await makeOld();
-  const daysAfter = async (reports: ReturnType<typeof minutes>): Promise<number> => {
-    const writer = await openStore(`lmdb:${folder}`, 'write');
-    await writer.reports.append(reports);
-    await writer.close();
-    let days = 0;
-    await change((tables) => {
-      days = tables.dayCandles?.getKeysCount() ?? 0;
-    });
-    return days;
-  };
-  await daysAfter(minutes(day + 86_400, 1));
-  let minute = 0; // the thread makes them between batches, as soon as it has time
-  await expect.poll(() => daysAfter(minutes(day + 2 * 86_400 + 60 * minute++, 1))).toBe(9);
-});
 
 test('candles: hours and days count as what retention by bytes frees', async () => {
   const store = await openStore(`lmdb:${folder}`, 'write');
@@ -216,62 +138,19 @@ test('candles: a minute, hour and day that still count removed reports count the
   }
 });
 
-test('candles: a failed build is reported, retried, and reported once when it works', async () => {
-  const first = await openStore(`lmdb:${folder}`, 'write');
-  const batch = minutes(day, 300);
-  await first.reports.append(batch);
-  await first.close();
-  await makeOld();
-  // Intact minutes whose sum of reports is more than a roll-up can hold.
-  await change(({ candles }) => {
-    for (const { key, value } of [...candles.getRange({ limit: 2 })]) {
-      value.writeUInt32BE(0xffff_ffff, 16);
-      value.writeUInt32BE(crc32(value.subarray(4), streamOfKey(key)), 0);
-      candles.put(key, value);
-    }
-  });
-  const events: StoreEvent[] = [];
-  const writer = await openStore(`lmdb:${folder}`, 'write', {
-    tell: (event) => void events.push(event),
-    writing: { probeEveryMs: 20 },
-  });
-  const kinds = () => events.map(({ kind }) => kind).filter((kind) => kind.startsWith('writing'));
-  try {
-    await expect.poll(() => writer.stops()).toMatchObject([{ part: 'rollups', code: 'store_write_failed' }]);
-    expect(writer.stops()[0]?.reason).toContain('The hours and days of candles');
-    // Everything else is written meanwhile.
-    expect(await writer.reports.append(minutes(day + 86_400, 1))).toEqual(['stored', 'stored', 'stored']);
-    expect(kinds()).toEqual(['writingStopped']);
-    // Retention removes them with their reports.
-    const beforeMs = (day + 86_400) * 1_000;
-    for (let more = true; more; )
-      ({ more } = await writer.reports.trim({ beforeMs, bytesMax: Number.POSITIVE_INFINITY }));
-    await expect.poll(() => writer.stops()).toEqual([]);
-    expect(kinds()).toEqual(['writingStopped', 'writingResumed']);
-  } finally {
-    await writer.close();
-  }
-  await change(({ dayCandles }) => {
-    const days = [...(dayCandles?.getKeys() ?? [])].map(observationsOfKey);
-    expect(days.filter((ms) => ms === (day + 86_400) * 1_000)).toHaveLength(3);
-  });
-});
-
-test('candles: a roll-up whose key was cut short is damage, not the end of building', async () => {
+test('candles: a roll-up whose key was cut short is damage, and hides no other', async () => {
   const first = await openStore(`lmdb:${folder}`, 'write');
   await first.reports.append(minutes(day, 10));
   const expected = await all(first);
   await first.close();
-  await makeOld();
   await change(({ candles, dayCandles }) => {
     for (const table of [candles, dayCandles])
       for (const size of [3, 9]) table?.put(reportKey(1, day * 1_000 + 60_000).subarray(0, size), Buffer.alloc(116));
   });
   const writer = await openStore(`lmdb:${folder}`, 'write');
   try {
-    await expect.poll(() => writer.damage().map(({ table, key }) => `${table} ${key}`)).toContain('candles 000000');
-    expect(writer.stops()).toEqual([]);
     expect(await all(writer)).toEqual(expected);
+    expect((await writer.findDamage()).map(({ table, key }) => `${table} ${key}`)).toContain('candles 000000');
   } finally {
     await writer.close();
   }
@@ -295,6 +174,8 @@ test('candles: damaged hours and days are read from what they cover, and rebuilt
   await damaged.reports.append(minutes(day + 60_000, 10));
   const added = await all(damaged);
   await damaged.close();
-  await makeOld();
-  expect(await readAll()).toEqual(added);
+  const fresh = await openStore(`lmdb:${join(folder, 'fresh')}`, 'write');
+  await fresh.reports.append([...minutes(day, 300), ...minutes(day + 60_000, 10)]);
+  expect(added).toEqual(await all(fresh));
+  await fresh.close();
 });

@@ -1,5 +1,4 @@
-// Price roll-ups by minute, hour and day in LMDB, written in the transaction that stores a report, so that candles need no reports. A store of an older
-// release has only minutes; its writer builds the rest in slices, in key order (D143).
+// Price roll-ups by minute, hour and day in LMDB, written in the transaction that stores a report, so that candles need no reports (D143).
 
 import { crc32 } from 'node:zlib';
 import { dayMs } from '@sealpost/protocol';
@@ -17,7 +16,6 @@ import {
   rollUpAll,
 } from '../candle-rollup.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
-import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import { CorruptRecordError, type NewReport } from '../store.ts';
 import type { Table } from './environment.ts';
 import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
@@ -172,12 +170,8 @@ export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pric
     },
     write: (): void => {
       if (added.size === 0) return;
-      const built = builtTo(tables, damage);
       for (const { key, rollup } of added.values()) put('candles', minuteMs, key, rollup);
-      // What the building of older roll-ups has not reached is left to it.
-      const minutes = [...added.values()].flatMap(({ key, rollup }) =>
-        isBefore(key, built) ? [[key, rollup] as const] : [],
-      );
+      const minutes = [...added.values()].map(({ key, rollup }) => [key, rollup] as const);
       for (const [name, bucketMs] of rollupTables.slice(1))
         for (const { key, rollup } of gather(minutes, bucketMs)) put(name, bucketMs, key, rollup);
     },
@@ -201,57 +195,6 @@ const mergeMinutes = (tables: ReportTables, bucketMs: number, key: Buffer, damag
 const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
   const rollup = mergeMinutes(tables, bucketMs, key, damage);
   if (rollup !== undefined) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
-};
-
-const builtKey = Buffer.from('rollups');
-
-/** How far hours and days are made: all of them, or those of minutes before a key. */
-type Built = 'all' | Buffer;
-
-const isBefore = (key: Buffer, built: Built): boolean => built === 'all' || Buffer.compare(key, built) < 0;
-
-/** Where the mark is missing or damaged, nothing counts as made: making a roll-up again gives the same one. */
-const builtTo = ({ meta, hourCandles, dayCandles }: ReportTables, damage: DamageLog): Built => {
-  const value = meta.get(builtKey);
-  if (value === undefined || hourCandles === undefined || dayCandles === undefined) return Buffer.alloc(0);
-  // The writer rewrites the mark; the first reader of a damaged one notes it (D174).
-  const mark = damage.contain({ table: 'meta', key: 'rollups' }, () =>
-    decodeKeyedRecord<{ before: string | null }>(builtKey, value, 'the record rollups'),
-  );
-  if (mark === undefined) return Buffer.alloc(0);
-  return mark.before === null ? 'all' : Buffer.from(mark.before, 'hex');
-};
-
-/** Are all hours and days made? Before that, the writer is still making those of an older store. */
-export const areRollupsBuilt = (tables: ReportTables): boolean => builtTo(tables, createDamageLog()) === 'all';
-
-const markBuilt = ({ meta }: ReportTables, built: Built): void =>
-  void meta.put(builtKey, encodeKeyedRecord(builtKey, { before: built === 'all' ? null : built.toString('hex') }));
-
-/** Marks a new store: its writer keeps every roll-up from the first report on. */
-export const markNewRollups = (tables: ReportTables): void => markBuilt(tables, 'all');
-
-/** Minutes that one slice of building reads; a day has 1,440. */
-const builtMinutesMax = 4_000;
-
-/** Makes hours and days from the next minutes, whole days of a stream at a time. Returns whether more is to be made. */
-export const buildRollups = (tables: ReportTables, damage: DamageLog): boolean => {
-  const built = builtTo(tables, damage);
-  if (built === 'all') return false;
-  const entries = [...tables.candles.getRange({ start: built, limit: builtMinutesMax })];
-  const isLast = entries.length < builtMinutesMax;
-  const last = entries.findLast(({ key }) => key.length === keyBytes);
-  const end = isLast || last === undefined ? undefined : keyOf(last.key, dayMs);
-  const minutes = entries.flatMap(({ key, value }) => {
-    if (end !== undefined && Buffer.compare(key, end) >= 0) return [];
-    const rollup = containRollup('candles', key, value, minuteMs, damage);
-    return rollup === undefined ? [] : [[key, rollup] as const];
-  });
-  for (const [name, bucketMs] of rollupTables.slice(1))
-    for (const { key, rollup } of gather(minutes, bucketMs))
-      tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
-  markBuilt(tables, end ?? 'all');
-  return end !== undefined;
 };
 
 /** The records that a damaged one may stand for: under its own key, or where its content belongs. */
@@ -324,7 +267,7 @@ export const readCandles = (
   const buckets = new Map<number, Rollup>();
   let count = 0;
   let next: number | undefined;
-  for (const range of planRollups(from, to, resolution, builtTo(tables, damage) === 'all')) {
+  for (const range of planRollups(from, to, resolution)) {
     for (const [second, rollup] of rollupsIn(tables, stream, range, damage)) {
       if (count > 0 && count % looksApart === 0 && isOver()) next = second;
       if (next !== undefined) break;
@@ -379,7 +322,7 @@ export const trimRollups = (
     const keys = [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])].filter((key) => isWithin(key, range));
     for (const key of keys) if (tables[name]?.removeSync(key)) removed += 1;
   }
-  for (const [name, bucketMs] of isBefore(first, builtTo(tables, damage)) ? rollupTables : rollupTables.slice(0, 1)) {
+  for (const [name, bucketMs] of rollupTables) {
     const key = keyOf(first, bucketMs);
     // One that is missing is not made up for: `store repair` does.
     if (tables[name]?.get(key) === undefined) continue;

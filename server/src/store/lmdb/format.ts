@@ -5,7 +5,6 @@ import { crc32 } from 'node:zlib';
 import type { DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from '../store.ts';
-import { markNewRollups } from './candles.ts';
 import { repairStreams } from './directory.ts';
 import type { Environment } from './environment.ts';
 import { pagesFile } from './pages-file.ts';
@@ -16,6 +15,10 @@ const formatVersion = 3;
 
 const formatKey = Buffer.from('format');
 const lineageKey = Buffer.from('lineage');
+const rollupsKey = Buffer.from('rollups');
+
+/** Tells 0.1.0 that all hours and days of candles are made: it would make them again. */
+const rollupsMark = encodeKeyedRecord(rollupsKey, { before: null });
 
 const encodeFormat = (version: number): Buffer => {
   const value = Buffer.from([version, 0, 0, 0, 0]);
@@ -48,12 +51,14 @@ export const checkFormat = (tables: ReportTables, folder: string, damage: Damage
 
 /** Prepares a store for its writer: stamps a new one, rebuilds small corrupt tables. */
 export const prepareReports = (environment: Environment, tables: ReportTables, damage: DamageLog): void => {
-  const format = formatOf(tables, damage);
   environment.root.transactionSync(() => {
     repairStreams(tables, damage);
-    if (format === undefined) markNewRollups(tables);
     const stamp = encodeFormat(formatVersion);
     if (tables.meta.get(formatKey)?.equals(stamp) !== true) tables.meta.put(formatKey, stamp);
+    const mark = tables.meta.get(rollupsKey);
+    if (mark !== undefined && !mark.equals(rollupsMark))
+      damage.note({ table: 'meta', key: 'rollups', reason: 'the record rollups does not match its checksum' });
+    if (mark?.equals(rollupsMark) !== true) tables.meta.put(rollupsKey, rollupsMark);
     if (storedLineage(environment, tables, damage) === undefined) {
       const lineage = { epoch: randomBytes(6).toString('hex'), key: randomBytes(16).toString('hex') };
       tables.meta.put(lineageKey, encodeKeyedRecord(lineageKey, { ...lineage, file: fileOf(environment) }));

@@ -27,7 +27,7 @@ export const checkAdministration = (environment: Environment): readonly Damage[]
   environment.root.resetReadTxn();
   const damage: DamageLog = createDamageLog();
   for (const [table, decode] of Object.entries(adminDecoders)) {
-    // A reader on read-only media cannot make a table that an older release did not know.
+    // A reader cannot make a table.
     const opened: Table | undefined = openTable(environment, table);
     for (const entry of opened?.getRange() ?? [])
       damage.contain({ table, key: nameOfKey(table, entry.key) }, () => decode(entry));

@@ -3,15 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isSameRollup } from '../../candle-rollup.ts';
 import { attempt } from '../../format/report-correction.ts';
-import {
-  areRollupsBuilt,
-  deriveRollup,
-  putRollup,
-  type RollupTable,
-  rollupKeyOf,
-  storedRollup,
-  storedRollups,
-} from '../candles.ts';
+import { deriveRollup, putRollup, type RollupTable, rollupKeyOf, storedRollup, storedRollups } from '../candles.ts';
 import { pricesIn } from '../read/found-reports.ts';
 import { openRun, type ReportSource } from '../read/runs.ts';
 import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from '../report-tables.ts';
@@ -29,7 +21,7 @@ export const compareRollups = async (
   source: ReportSource,
   changes: readonly RunChange[],
 ): Promise<void> => {
-  const { tables, tally, options } = repair;
+  const { tally, options } = repair;
   const changed = new Set(options.dryRun ? changes.flatMap(streamsOf) : []);
   const streams = [...source.directory.numbers()].filter((stream) => !changed.has(stream));
   const minutes: Keys = new Map();
@@ -40,7 +32,6 @@ export const compareRollups = async (
         addKey(minutes, rollupKeyOf('candles', reportKey(stream, observationsMs)));
   for (const stream of streams) await findWrongMinutes(repair, stream, minutes);
   const rebuilt = rebuildAll(repair, source, 'candles', minutes);
-  if (!areRollupsBuilt(tables)) return;
   for (const name of ['hourCandles', 'dayCandles'] as const) {
     const keys: Keys = new Map();
     for (const minute of rebuilt) addKey(keys, rollupKeyOf(name, minute));

@@ -17,7 +17,6 @@ import {
   type UsageRow,
 } from '../../store.ts';
 import { putAdminRecords } from '../admin.ts';
-import { buildRollups } from '../candles.ts';
 import { type Environment, neverReopened, openEnvironment } from '../environment.ts';
 import { openReportTables } from '../report-tables.ts';
 import { addUsage } from '../usage.ts';
@@ -39,8 +38,6 @@ export type WriterRequest =
       readonly nowMs: number;
     }
   | { readonly act: 'put'; readonly records: readonly KeyedRecord[]; readonly entry: Act }
-  /** Builds the next hours and days of candles that an older store lacks, then continues by itself. */
-  | { readonly act: 'build' }
   | { readonly act: 'probe'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'reopen'; readonly part: 'reports' | 'administration' }
   | { readonly act: 'close' };
@@ -51,14 +48,8 @@ export type PackedBatch = {
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/**
- * What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged; why it stopped making hours
- * and days of candles.
- */
-export type WriterRemark =
-  | { readonly staleReaders: number }
-  | { readonly damaged: Damage }
-  | { readonly buildFailed: WriterFailure };
+/** What it says unasked: how many readers were found gone and had their slots freed; a record that it found damaged. */
+export type WriterRemark = { readonly staleReaders: number } | { readonly damaged: Damage };
 
 /** What it answers, with the seconds it took. `isClosed`: LMDB refuses the environment, which was closed here to be opened again. */
 export type WriterAnswer =
@@ -133,27 +124,6 @@ const checkReaders = (): void => {
   }
 };
 
-// What an older store lacks is built between requests, a transaction per slice. After a failure, `build` must be requested again.
-const buildPauseMs = 20;
-const buildRetryMs = 10_000;
-const build = (): void => {
-  clearTimeout(buildTimer);
-  const { environment, tables } = requireOpen();
-  const isMore = environment.root.transactionSync(() => buildRollups(tables, damage));
-  if (isMore) buildTimer = setTimeout(inAct, buildPauseMs, buildNext);
-};
-const buildNext = (): void => {
-  // A write that failed has closed it, which was told.
-  if (open === undefined) buildTimer = setTimeout(inAct, buildRetryMs, buildNext);
-  else
-    try {
-      build();
-    } catch (cause) {
-      say({ remark: { buildFailed: describeFailure(cause, 'reports') } });
-    }
-};
-let buildTimer = place && setTimeout(inAct, 0, buildNext);
-
 const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
   reports.map(({ end, ...report }, i) => ({ ...report, fullReport: bytes.subarray(reports[i - 1]?.end ?? 0, end) }));
 
@@ -183,7 +153,6 @@ const perform = (request: Exclude<WriterRequest, { act: 'reopen' | 'close' }>): 
   if (request.act === 'probe' && request.part === 'administration') return withAdministration(probeWriting);
   const { environment, tables, writer } = requireOpen();
   if (request.act === 'append') return writer.append(unpackBatch(request));
-  if (request.act === 'build') return build();
   if (request.act === 'quarantine') return addToQuarantine(environment, tables.quarantine, request.rejected);
   if (request.act === 'probe') return probeWriting(environment);
   writer.forget();
@@ -228,7 +197,6 @@ const receive = (request: WriterRequest): void => {
   } else if (request.act !== 'close') say({ answer: answer(request) });
   else {
     clearInterval(readerCheck);
-    clearTimeout(buildTimer);
     void open?.environment.root.close();
     parentPort?.close();
   }

@@ -66,9 +66,6 @@ export type WriterOptions = {
 /** A commit takes milliseconds, on a very slow disk seconds. */
 const stallMsDefault = 30_000;
 
-/** Building what an older store lacks is not urgent, and a try may read for milliseconds. */
-const buildRetryMs = 10_000;
-
 export type Closings = {
   readonly counter: Int32Array<SharedArrayBuffer>;
   readonly reports: SharedEnvironment;
@@ -108,7 +105,7 @@ export const openWriter = (options: WriterOptions): Writer => {
     states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
     tell({ kind: 'threadEnded', thread: 'writer', reason: why });
   };
-  const start = () => startWriterThread(options, noteEnd, (failed) => noteFailure('rollups', failed));
+  const start = () => startWriterThread(options, noteEnd);
   let channel = place && start();
   let isClosed = false;
   const ask = async (part: WritingPart, request: WriterRequest): Promise<unknown> => {
@@ -144,10 +141,10 @@ export const openWriter = (options: WriterOptions): Writer => {
   };
   const reopen = (part: WritingPart): void => {
     tryRefresh(() => refresh(part));
-    channel?.send({ act: 'reopen', part: part === 'administration' ? part : 'reports' });
+    channel?.send({ act: 'reopen', part });
   };
   const states = createStates(tell, probeEveryMs, (part) =>
-    part === 'administration' ? inTurn(() => ask(part, probeOf(part))) : ask(part, probeOf(part)),
+    part === 'administration' ? inTurn(() => ask(part, { act: 'probe', part })) : ask(part, { act: 'probe', part }),
   );
   const inTurn = createSerializer(); // while one thread reopens the administrative environment, the other must not have it open
   return {
@@ -171,9 +168,6 @@ export const openWriter = (options: WriterOptions): Writer => {
   };
 };
 
-/** What tries whether a part can be written to. */
-const probeOf = (part: WritingPart): WriterRequest => (part === 'rollups' ? { act: 'build' } : { act: 'probe', part });
-
 /** A small write may still fit where a large one failed: without this, writing would stop and resume all the time. */
 const requireWritable = (folder: string, stop: WritingStop | undefined): void => {
   const isStillFull = stop?.code === 'store_disk_full' && isShortOfSpace(folder);
@@ -192,7 +186,6 @@ const tryRefresh = (refresh: () => void): void => {
 const startWriterThread = (
   { folder, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
   onEnded: (why: string) => void,
-  onBuildFailed: (failed: WriterFailure) => void,
 ) =>
   openChannel<WriterRequest, WriterAnswer, WriterRemark>({
     start: () => {
@@ -207,7 +200,6 @@ const startWriterThread = (
     },
     onRemark: (remark) => {
       if ('damaged' in remark) tell({ kind: 'damaged', total: 0, ...remark.damaged });
-      else if ('buildFailed' in remark) onBuildFailed(remark.buildFailed);
       else tell({ kind: 'staleReaders', count: remark.staleReaders });
     },
     onEnded,
@@ -231,16 +223,8 @@ const createStates = (
   probeEveryMs: number | undefined,
   probe: (part: WritingPart) => Promise<unknown>,
 ): States => {
-  const retryMs: Partial<Record<WritingPart, number>> = { rollups: buildRetryMs };
-  const create = (part: WritingPart) => {
-    const everyMs = probeEveryMs ?? retryMs[part];
-    return createWriteState({
-      part,
-      tell,
-      probe: () => probe(part),
-      ...(everyMs !== undefined && { probeEveryMs: everyMs }),
-    });
-  };
+  const create = (part: WritingPart) =>
+    createWriteState({ part, tell, probe: () => probe(part), ...(probeEveryMs !== undefined && { probeEveryMs }) });
   return Object.fromEntries(writingParts.map((part) => [part, create(part)])) as States; // one for each
 };
 
@@ -278,23 +262,11 @@ const stalled = (folder: string, ms: number): StoreError =>
 
 const toError = (part: WritingPart, folder: string, thrown: ThreadError): Error => {
   const { name, message, code } = thrown;
-  if (part === 'rollups') return buildFailure(folder, thrown);
   if (name === 'CorruptRecordError') return new CorruptRecordError(message);
   if (name === 'StoreError') return new StoreError(code as StoreErrorCode, message); // its code, by its name
   return writeFailure(
     join(folder, part === 'reports' ? 'reports' : 'admin'),
     Object.assign(new Error(message), { code }),
-  );
-};
-
-const buildFailure = (folder: string, { name, message, code: thrown }: ThreadError): StoreError => {
-  const { code } =
-    name === 'StoreError'
-      ? { code: thrown as StoreErrorCode } // by its name
-      : writeFailure(folder, Object.assign(new Error(message), { code: thrown }));
-  return new StoreError(
-    code,
-    `The hours and days of candles in ${folder} cannot be completed: ${message}. Candles are read from minutes until a retry succeeds. If this persists, run: sealpost store verify.`,
   );
 };
 
