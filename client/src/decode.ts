@@ -3,6 +3,7 @@ import {
   decodeFullReport,
   decodeReportBody,
   type FeedId,
+  type FullReport,
   headlinePriceOf,
   type ReportBody,
   ReportFormatError,
@@ -51,8 +52,15 @@ export const fullReportOf = (report: AnyReport): string => {
   throw new SealpostError('malformed_report', 'This is neither a report nor the text of a full report.');
 };
 
-/** Decodes a report without verifying its signatures. Throws `malformed_report` on invalid input, `unsupported_schema` on a schema of a later release. */
-export const decode = (report: AnyReport): DecodedReport => readFormat(() => takeApart(report));
+/**
+ * Decodes a report without verifying its signatures. Throws `malformed_report` on invalid input, `unknown_schema` on a report whose fields this release
+ * cannot decode: `verify` still checks it.
+ */
+export const decode = (report: AnyReport): DecodedReport =>
+  readFormat(() => {
+    const full = decodeFullReport(fullReportOf(report));
+    return describeReport(full, decodeReportBody(full.body));
+  });
 
 /** Runs a decoder and turns the protocol's format error into a SealpostError. */
 export const readFormat = <T>(read: () => T): T => {
@@ -61,14 +69,13 @@ export const readFormat = <T>(read: () => T): T => {
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;
     const { reason, message } = error;
-    const code = reason === 'unsupported_schema' ? reason : 'malformed_report';
+    const code = reason === 'unknown_schema' ? reason : 'malformed_report';
     throw new SealpostError(code, message, { details: { reason }, cause: error });
   }
 };
 
-const takeApart = (report: AnyReport): DecodedReport => {
-  const { context, body, signatures } = decodeFullReport(fullReportOf(report));
-  const fields = decodeReportBody(body);
+/** A report as `decode` returns it. */
+export const describeReport = ({ context, signatures }: FullReport, fields: ReportBody): DecodedReport => {
   const window = windowOf(fields);
   const { bid, ask }: Headline = reportSchemas[fields.version].headline;
   const named = fields as unknown as Readonly<Record<string, bigint>>; // the table names its own fields
@@ -87,16 +94,6 @@ const takeApart = (report: AnyReport): DecodedReport => {
     configDigest: context.configDigest,
     signatureCount: signatures.length,
   };
-};
-
-/** Decodes a report; undefined if its schema is of a later release, which can still be verified. */
-export const decodeKnown = (report: AnyReport): DecodedReport | undefined => {
-  try {
-    return takeApart(report);
-  } catch (error) {
-    if (error instanceof ReportFormatError && error.reason === 'unsupported_schema') return undefined;
-    throw error;
-  }
 };
 
 /** Formats an integer with `decimals` decimals as an exact decimal number. */

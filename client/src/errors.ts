@@ -19,9 +19,9 @@ const clientFailures = {
   timeout: { retry: true, advice: 'Try again, or allow more time with timeoutMs.' },
   aborted: { retry: false, advice: 'The signal given to the call ended it.' },
   malformed_report: { retry: false, advice: 'Pass a report as the API returns it, or its fullReport.' },
-  unsupported_schema: {
+  unknown_schema: {
     retry: false,
-    advice: 'Update this package: it does not know the schema of the report. verify still checks its signatures.',
+    advice: 'Read the body yourself, or update this package. verify still checks the report.',
   },
   unknown_stream: {
     retry: false,

@@ -1,17 +1,19 @@
 // Verifies a report off-chain: signed by a quorum, and equal to the fields of the response around it.
 import {
   decodeFullReport,
-  feedIdOf,
   parseSignerSets,
   ReportFormatError,
   type ReportJson,
+  type ReportWindow,
+  readReportBody,
   type SignerSets,
   type SignerSetsJson,
   type VerificationFailure,
   verificationFailures,
   verifyReport,
+  windowOf,
 } from '@sealpost/protocol';
-import { type DecodedReport, decodeKnown, fullReportOf } from './decode.ts';
+import { type DecodedReport, describeReport, fullReportOf } from './decode.ts';
 import { readArgument, SealpostError } from './errors.ts';
 
 /** Why a report failed verification. */
@@ -23,7 +25,7 @@ export type Verdict =
       /** Addresses of the signers. */
       readonly signers: readonly string[];
       readonly configDigest: string;
-      /** The decoded report; undefined if its schema is of a later release. */
+      /** The decoded report; undefined if this release cannot decode its fields. */
       readonly decoded: DecodedReport | undefined;
     }
   | { readonly ok: false; readonly reason: VerifyFailure; readonly message: string };
@@ -38,12 +40,13 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
   const sets = signers instanceof Map ? signers : readArgument(() => parseSignerSets(signers));
   try {
     const full = decodeFullReport(fullReportOf(report));
-    const decoded = decodeKnown(report);
     const verification = verifyReport(full, sets);
     if (!verification.ok) return fail(verification.reason, verificationFailures[verification.reason]);
-    const mismatch = typeof report === 'string' ? undefined : mismatchOf(report, decoded, full.body);
+    const body = readReportBody(full.body);
+    const mismatch = typeof report === 'string' ? undefined : mismatchOf(report, body.feedId, windowOf(body));
     if (mismatch !== undefined)
       return fail('mismatched_fields', `${mismatch} of the response differs from what was signed.`);
+    const decoded = body.version === undefined ? undefined : describeReport(full, body);
     return { ok: true, signers: verification.signers, configDigest: full.context.configDigest, decoded };
   } catch (error) {
     const isMalformed =
@@ -54,8 +57,10 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
 };
 
 /** The first field that differs from what was signed. */
-const mismatchOf = (report: ReportJson, decoded: DecodedReport | undefined, body: string): string | undefined => {
-  if (report.feedID.toLowerCase() !== feedIdOf(body)) return 'feedID';
-  if (decoded === undefined) return undefined;
-  return (['validFromTimestamp', 'observationsTimestamp'] as const).find((name) => report[name] !== decoded[name]);
+const mismatchOf = (report: ReportJson, feedId: string, window: ReportWindow): string | undefined => {
+  if (report.feedID.toLowerCase() !== feedId) return 'feedID';
+  if (report.validFromTimestamp !== Math.floor(window.validFromMs / 1_000)) return 'validFromTimestamp';
+  return report.observationsTimestamp === Math.floor(window.observationsMs / 1_000)
+    ? undefined
+    : 'observationsTimestamp';
 };

@@ -39,7 +39,7 @@ const navDateField = field('navDate', 'uint64', 'nanoseconds');
 const price = <N extends string>(name: N) => field(name, 'int192', 'price');
 
 /** The fields that every version but the first starts with. */
-const head = [
+export const headFields = [
   feedIdField,
   field('validFromTimestamp', 'time', 'stream time'),
   observationsField,
@@ -72,18 +72,22 @@ export const reportSchemas = {
       field('currentBlockTimestamp', 'uint64', 'seconds'),
     ],
   },
-  2: { title: 'Single price', headline: { price: 'price' }, fields: [...head, price('price')] },
+  2: { title: 'Single price', headline: { price: 'price' }, fields: [...headFields, price('price')] },
   3: {
     title: 'Crypto advanced',
     headline: { price: 'price', bid: 'bid', ask: 'ask' },
-    fields: [...head, price('price'), price('bid'), price('ask')],
+    fields: [...headFields, price('price'), price('bid'), price('ask')],
   },
-  4: { title: 'Real-world asset', headline: { price: 'price' }, fields: [...head, price('price'), marketStatusField] },
+  4: {
+    title: 'Real-world asset',
+    headline: { price: 'price' },
+    fields: [...headFields, price('price'), marketStatusField],
+  },
   5: {
     title: 'Interest rate',
     headline: { price: 'rate' },
     fields: [
-      ...head,
+      ...headFields,
       field('rate', 'int192', 'ratio'),
       field('timestamp', 'uint32', 'seconds'),
       field('duration', 'uint32', 'seconds'),
@@ -92,28 +96,28 @@ export const reportSchemas = {
   6: {
     title: 'Five prices',
     headline: { price: 'price' },
-    fields: [...head, price('price'), price('price2'), price('price3'), price('price4'), price('price5')],
+    fields: [...headFields, price('price'), price('price2'), price('price3'), price('price4'), price('price5')],
   },
   7: {
     title: 'Exchange rate',
     headline: { price: 'exchangeRate' },
-    fields: [...head, field('exchangeRate', 'int192', 'ratio')],
+    fields: [...headFields, field('exchangeRate', 'int192', 'ratio')],
   },
   8: {
     title: 'Real-world asset, standard',
     headline: { price: 'midPrice' },
-    fields: [...head, lastUpdateField, price('midPrice'), marketStatusField],
+    fields: [...headFields, lastUpdateField, price('midPrice'), marketStatusField],
   },
   9: {
     title: 'Net asset value',
     headline: { price: 'navPerShare' },
-    fields: [...head, price('navPerShare'), navDateField, field('aum', 'int192', 'amount'), ripcordField],
+    fields: [...headFields, price('navPerShare'), navDateField, field('aum', 'int192', 'amount'), ripcordField],
   },
   10: {
     title: 'Tokenized asset',
     headline: { price: 'price' },
     fields: [
-      ...head,
+      ...headFields,
       lastUpdateField,
       price('price'),
       marketStatusField,
@@ -127,7 +131,7 @@ export const reportSchemas = {
     title: 'Real-world asset, advanced',
     headline: { price: 'mid', bid: 'bid', ask: 'ask' },
     fields: [
-      ...head,
+      ...headFields,
       price('mid'),
       field('lastSeenTimestampNs', 'uint64', 'nanoseconds'),
       price('bid'),
@@ -141,13 +145,13 @@ export const reportSchemas = {
   12: {
     title: 'Net asset value, next',
     headline: { price: 'navPerShare' },
-    fields: [...head, price('navPerShare'), price('nextNavPerShare'), navDateField, ripcordField],
+    fields: [...headFields, price('navPerShare'), price('nextNavPerShare'), navDateField, ripcordField],
   },
   13: {
     title: 'Top of book',
     headline: { price: 'lastTradedPrice', bid: 'bestBid', ask: 'bestAsk' },
     fields: [
-      ...head,
+      ...headFields,
       price('bestAsk'),
       price('bestBid'),
       field('askVolume', 'uint64', 'count'),
@@ -159,6 +163,10 @@ export const reportSchemas = {
 
 /** A version in the table. */
 export type SchemaVersion = keyof typeof reportSchemas;
+
+/** The fields that were read of a body, in the order of its words. */
+export const fieldsOf = ({ version }: ReportBody | ReportHead): readonly Field[] =>
+  version === undefined ? headFields : reportSchemas[version].fields;
 
 /** Whether a version is in the table. */
 export const isSchemaVersion = (version: number): version is SchemaVersion => Object.hasOwn(reportSchemas, version);
@@ -181,3 +189,12 @@ export type ReportBodyOf<V extends SchemaVersion> = { readonly version: V } & {
 
 /** The decoded body of any version. */
 export type ReportBody = { [V in SchemaVersion]: ReportBodyOf<V> }[SchemaVersion];
+
+/** All that can be read of a body whose schema, or layout, is not in the table (D246). */
+export type ReportHead = {
+  readonly version: undefined;
+  /** Why the other fields cannot be read. */
+  readonly problem: string;
+} & {
+  readonly [F in (typeof headFields)[number] as F['name']]: FieldValue<F>;
+};

@@ -9,10 +9,11 @@ import {
   fullReportBytesMax,
   headlinePriceOf,
   ReportFormatError,
+  readReportBody,
   windowOf,
 } from './report.ts';
 import { toReportJson } from './report-json.ts';
-import { type ReportBodyOf, reportSchemas } from './report-schemas.ts';
+import { headFields, type ReportBodyOf, reportSchemas } from './report-schemas.ts';
 import vectors from './vectors/reports.json' with { type: 'json' };
 
 const hex = (text: string) => text as Hex; // the vectors begin with 0x
@@ -108,14 +109,49 @@ test('body: an unknown version or timestamp resolution is in the error', () => {
   const unknown = (prefix: string) => () => decodeReportBody(hex(`0x${prefix}${sample.body.slice(6)}`));
   expect(unknown('0000')).toThrow('The feed ID names schema version 0, which this release does not know.');
   expect(unknown('000e')).toThrow('schema version 14');
-  expect(unknown('2003')).toThrow('time resolution 2');
-  expect(reasonOf(unknown('0fff'))).toBe('unsupported_schema');
-  expect(reasonOf(() => decodeReportBody('0x'))).toBe('unsupported_schema');
+  expect(unknown('2003')).toThrow('The feed ID names time resolution 2, which is not defined.');
+  expect(reasonOf(unknown('0fff'))).toBe('unknown_schema');
+  expect(reasonOf(unknown('2003'))).toBe('malformed_body');
+  expect(reasonOf(() => decodeReportBody('0x'))).toBe('malformed_body');
 });
 
-test('body: one word more or less is rejected', () => {
+test('body: one word more or less is not decoded', () => {
   expect(() => decodeReportBody(hex(`${sample.body}${'00'.repeat(32)}`))).toThrow('A version 3 body has 9 words.');
-  expect(reasonOf(() => decodeReportBody(hex(sample.body.slice(0, -64))))).toBe('malformed_body');
+  expect(reasonOf(() => decodeReportBody(hex(sample.body.slice(0, -64))))).toBe('unknown_schema');
+});
+
+const { price, bid, ask, version, ...headOfSample } = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample's
+const word = (i: number, digits: string) =>
+  `${sample.body.slice(0, 2 + i * 64)}${digits}${sample.body.slice(66 + i * 64)}`;
+
+test.each([
+  ['of an unknown version', `0x0fff${sample.body.slice(6)}`],
+  ['of version 0', `0x0000${sample.body.slice(6)}`],
+  ['with a word more', `${sample.body}${'ff'.repeat(32)}`],
+  ['with half a word more', `${sample.body}${'ff'.repeat(16)}`],
+  ['with its head alone', sample.body.slice(0, 2 + 6 * 64)],
+  ['with a price out of range', word(6, '01'.padEnd(64, '0'))],
+])('body: one %s has the window of its head, and no fields', (_, text) => {
+  const head = readReportBody(hex(text));
+  expect(head).toEqual({ ...headOfSample, feedId: text.slice(0, 66), version: undefined, problem: expect.any(String) });
+  expect(windowOf(head)).toEqual(windowOf(decodeReportBody(hex(sample.body))));
+  expect(headlinePriceOf(head)).toBeUndefined();
+  expect(reasonOf(() => decodeReportBody(hex(text)))).toBe('unknown_schema');
+});
+
+test('body: one in milliseconds that is of an unknown version has the window of its head', () => {
+  const fine = word(1, (1_763_200_000_123).toString(16).padStart(64, '0')).replace('0x0003', '0x1fff');
+  expect(windowOf(readReportBody(hex(fine))).validFromMs).toBe(1_763_200_000_123);
+});
+
+test.each<readonly [string, string]>([
+  ...[1, 2, 3, 4, 5].map((i) => [`${headFields[i]?.name} out of range`, word(i, `01${'0'.repeat(62)}`)] as const),
+  ['a head that is cut', sample.body.slice(0, 2 + 6 * 64 - 2)],
+  ['an undefined time resolution', `0x2${sample.body.slice(3)}`],
+  ['another layout of version 1, which has no such head', `0x0001${sample.body.slice(6)}`],
+])('body: one with %s is malformed, whatever its version', (_, text) => {
+  for (const body of [text, text.replace('0x0003', '0x0fff')])
+    expect(reasonOf(() => readReportBody(hex(body)))).toBe('malformed_body');
 });
 
 test('body: a number with dirty high bytes is rejected', () => {

@@ -14,16 +14,17 @@ import type { Hex } from './primitives/hex-bytes.ts';
 import {
   type Field,
   type FieldType,
+  headFields,
   isSchemaVersion,
   type ReportBody,
+  type ReportHead,
   reportSchemas,
-  type SchemaVersion,
 } from './report-schemas.ts';
 
-/** Why bytes are not a report. */
-export type ReportFormatReason = 'malformed_hex' | 'malformed_envelope' | 'malformed_body' | 'unsupported_schema';
+/** Why bytes are not a report; `unknown_schema`: they are one, but this release cannot decode its fields. */
+export type ReportFormatReason = 'malformed_hex' | 'malformed_envelope' | 'malformed_body' | 'unknown_schema';
 
-/** Bytes that are not a well-formed report. */
+/** Bytes that are not a well-formed report, or not one whose fields are known. */
 export class ReportFormatError extends Error {
   override readonly name = 'ReportFormatError';
   readonly reason: ReportFormatReason;
@@ -44,7 +45,7 @@ export type FullReport = {
   readonly signatures: readonly Signature[];
 };
 
-/** Larger than any report: 31 signatures and the longest schema take 2,752 bytes. */
+/** Larger than any known report: 31 signatures and the longest schema take 2,848 bytes. */
 export const fullReportBytesMax = 4_096;
 
 /** Bytes of an ABI word. */
@@ -160,27 +161,28 @@ const smallNumber = (word: string): number | undefined =>
 const wordTypeOf = (type: FieldType, resolution: TimeResolution): WordType =>
   type === 'time' ? (resolution === 'seconds' ? 'uint32' : 'time64') : type;
 
-const layoutOf = (feedId: string): { version: SchemaVersion; resolution: TimeResolution } => {
-  const version = schemaVersionOf(feedId);
+const resolutionOf = (feedId: string): TimeResolution => {
   const resolution = timeResolutionOf(feedId);
-  if (isSchemaVersion(version) && resolution !== undefined) return { version, resolution };
-  const what = resolution === undefined ? `time resolution ${feedId[2]}` : `schema version ${version}`;
-  throw new ReportFormatError('unsupported_schema', `The feed ID names ${what}, which this release does not know.`);
+  if (resolution !== undefined) return resolution;
+  throw malformedBody(`The feed ID names time resolution ${feedId[2]}, which is not defined.`);
 };
+
+const malformedBody = (message: string) => new ReportFormatError('malformed_body', message);
+const unknownSchema = (message: string) => new ReportFormatError('unknown_schema', message);
+const unknownVersion = (version: number): string =>
+  `The feed ID names schema version ${version}, which this release does not know.`;
 
 /** Encodes a body by the schema of its feed ID. Throws on values that do not fit their field. */
 export const encodeReportBody = (body: ReportBody): Hex => {
-  const { version, resolution } = layoutOf(body.feedId);
-  if (version !== body.version) {
-    throw new ReportFormatError(
-      'malformed_body',
-      `A version ${body.version} body has a feed ID of version ${version}.`,
-    );
-  }
+  const version = schemaVersionOf(body.feedId);
+  const resolution = resolutionOf(body.feedId);
+  if (!isSchemaVersion(version)) throw unknownSchema(unknownVersion(version));
+  if (version !== body.version)
+    throw malformedBody(`A version ${body.version} body has a feed ID of version ${version}.`);
   const named = body as unknown as Record<string, unknown>; // looped over by the table's names
   const words = reportSchemas[version].fields.map(({ name, type }: Field) => {
     const word = encodeWord(wordTypeOf(type, resolution), named[name]);
-    if (word === undefined) throw new ReportFormatError('malformed_body', `${name} is missing or out of range.`);
+    if (word === undefined) throw malformedBody(`${name} is missing or out of range.`);
     return word;
   });
   return `0x${words.join('')}`;
@@ -189,20 +191,49 @@ export const encodeReportBody = (body: ReportBody): Hex => {
 /** The feed ID that every body starts with, whatever its schema; not validated. */
 export const feedIdOf = (body: string): string => body.slice(0, 2 + wordDigits);
 
-/** Decodes a body by the schema of the feed ID that it starts with. Throws on numbers outside of their type. */
+/** Decodes a body by the schema of the feed ID that it starts with. Throws `unknown_schema` if it has another layout. */
 export const decodeReportBody = (body: Hex): ReportBody => {
-  const { version, resolution } = layoutOf(feedIdOf(body)); // a short one has no known schema or fails the length check
+  const read = readReportBody(body);
+  if (read.version === undefined) throw unknownSchema(read.problem);
+  return read;
+};
+
+/**
+ * Reads a body: all fields if it has the layout of its feed ID's schema, else those of its head, which every schema since 2 has. The one place that decides
+ * whether a report can be decoded (D246). Throws `malformed_body` if not even the head can be read.
+ */
+export const readReportBody = (body: Hex): ReportBody | ReportHead => {
+  if (body.length < 2 + headFields.length * wordDigits)
+    throw malformedBody(`A body has at least ${headFields.length} words.`);
+  const version = schemaVersionOf(body);
+  const resolution = resolutionOf(body);
+  const known = readByVersion(body, version, resolution);
+  if (known.values !== undefined) return { version, ...known.values } as unknown as ReportBody; // types derive from the table
+  if (version === 1) throw malformedBody(known.problem); // the only version without this head
+  const head = readFields(body, headFields, resolution);
+  if (head.values === undefined) throw malformedBody(head.problem);
+  return { version: undefined, problem: known.problem, ...head.values } as unknown as ReportHead; // as above
+};
+
+const readByVersion = (body: Hex, version: number, resolution: TimeResolution): FieldsRead => {
+  if (!isSchemaVersion(version)) return { problem: unknownVersion(version) };
   const { fields } = reportSchemas[version];
-  if (body.length !== 2 + fields.length * wordDigits) {
-    throw new ReportFormatError('malformed_body', `A version ${version} body has ${fields.length} words.`);
-  }
-  const values: Record<string, unknown> = { version };
-  fields.forEach(({ name, type }: Field, i) => {
+  if (body.length === 2 + fields.length * wordDigits) return readFields(body, fields, resolution);
+  return { problem: `A version ${version} body has ${fields.length} words.` };
+};
+
+type FieldsRead =
+  | { readonly values: Readonly<Record<string, unknown>>; readonly problem?: never }
+  | { readonly values?: never; readonly problem: string };
+
+const readFields = (body: Hex, fields: readonly Field[], resolution: TimeResolution): FieldsRead => {
+  const values: Record<string, unknown> = {};
+  for (const [i, { name, type }] of fields.entries()) {
     const value = readers[type](body.slice(2 + i * wordDigits, 2 + (i + 1) * wordDigits), resolution);
-    if (value === undefined) throw new ReportFormatError('malformed_body', `${name} is out of range for its type.`);
+    if (value === undefined) return { problem: `${name} is out of range for its type.` };
     values[name] = value;
-  });
-  return values as ReportBody; // names and types come from the table that the type is derived from
+  }
+  return { values };
 };
 
 /** An unsigned word of `bits` bits; undefined if a higher bit is set. */
@@ -237,15 +268,18 @@ export type ReportWindow = {
 };
 
 /** The window of a body; version 1 has no validFrom, so both ends are its observation. */
-export const windowOf = (body: ReportBody): ReportWindow => {
+export const windowOf = (body: ReportBody | ReportHead): ReportWindow => {
   const unitMs = timeResolutionOf(body.feedId) === 'milliseconds' ? 1 : 1_000;
   const observationsMs = body.observationsTimestamp * unitMs;
   if (body.version === 1) return { validFromMs: observationsMs, observationsMs, expiresAtMs: undefined };
   return { validFromMs: body.validFromTimestamp * unitMs, observationsMs, expiresAtMs: body.expiresAt * unitMs };
 };
 
-/** The main price of a body, 18 decimals, by the table's headline. */
-export const headlinePriceOf = (body: ReportBody): bigint => {
+/** The main price of a body, 18 decimals, by the table's headline; undefined where only the head can be read. */
+export function headlinePriceOf(body: ReportBody): bigint;
+export function headlinePriceOf(body: ReportBody | ReportHead): bigint | undefined;
+export function headlinePriceOf(body: ReportBody | ReportHead): bigint | undefined {
+  if (body.version === undefined) return undefined;
   const { price } = reportSchemas[body.version].headline;
   return (body as unknown as Readonly<Record<string, bigint>>)[price] as bigint; // a test checks that the headline names a field
-};
+}

@@ -252,7 +252,7 @@ test('client: sockets may be on another host than the rest', async () => {
   await reading.close();
 });
 
-test('client: a report of a later schema is verified, but not decoded', async () => {
+test('client: a report whose fields are unknown is verified, its window too, but not decoded', async () => {
   const signers = toSignerSetsJson(signed.signerSets);
   const network = await createNetwork({ seed: 'tests' });
   const later = parseFeedId(`0x00ff${'0'.repeat(60)}`);
@@ -266,6 +266,7 @@ test('client: a report of a later schema is verified, but not decoded', async ()
   const fullReport = network.sign(`0x${later.slice(2)}${body.slice(66)}`, 1);
   const report = { feedID: later as string, validFromTimestamp: 1, observationsTimestamp: 1, fullReport }; // ReportJson has no brand
   expect(verify(report, signers)).toMatchObject({ ok: true, decoded: undefined });
-  expect(() => decode(report)).toThrow(expect.objectContaining({ name: 'SealpostError', code: 'unsupported_schema' }));
-  expect(verify({ ...report, feedID: first }, signers)).toMatchObject({ reason: 'mismatched_fields' });
+  expect(() => decode(report)).toThrow(expect.objectContaining({ name: 'SealpostError', code: 'unknown_schema' }));
+  for (const change of [{ feedID: first }, { validFromTimestamp: 0 }, { observationsTimestamp: 2 }])
+    expect(verify({ ...report, ...change }, signers)).toMatchObject({ reason: 'mismatched_fields' });
 });

@@ -1,12 +1,13 @@
 // Reports as a deployment sends them, before anything about them is trusted: shape, signed window, and the pool of those that a run has seen.
 import {
   decodeFullReport,
-  decodeReportBody,
   type FullReport,
   jsonTextOf,
   type ReportBody,
   ReportFormatError,
+  type ReportHead,
   type ReportJson,
+  readReportBody,
   windowOf,
 } from '@sealpost/protocol';
 import type { RequestToSend } from './exchange.ts';
@@ -47,8 +48,8 @@ export const reportsOf = (json: unknown): readonly ReportJson[] => {
 export type SeenReport = {
   readonly report: ReportJson;
   readonly request: RequestToSend;
-  readonly decoded: { readonly full: FullReport; readonly body: ReportBody } | undefined;
-  /** Why the bytes are not a report; undefined also for a schema that this release does not know. */
+  readonly decoded: { readonly full: FullReport; readonly body: ReportBody | ReportHead } | undefined;
+  /** Why the bytes are not a report. */
   readonly problem: string | undefined;
 };
 
@@ -56,12 +57,10 @@ export type SeenReport = {
 const decodeSeen = (report: ReportJson, request: RequestToSend): SeenReport => {
   try {
     const full = decodeFullReport(report.fullReport);
-    return { report, request, decoded: { full, body: decodeReportBody(full.body) }, problem: undefined };
+    return { report, request, decoded: { full, body: readReportBody(full.body) }, problem: undefined };
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;
-    // A schema of a later release is not a fault of the deployment.
-    const problem = error.reason === 'unsupported_schema' ? undefined : error.message;
-    return { report, request, decoded: undefined, problem };
+    return { report, request, decoded: undefined, problem: error.message };
   }
 };
 

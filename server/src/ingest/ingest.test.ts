@@ -8,6 +8,7 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { undecodedBody, undecodedLayouts, undecodedStream } from '../../../tests/support/exports/undecoded-bodies.ts';
 import { heldHeapBytes } from '../../../tests/support/heap.ts';
 import { act, openRunningIngest, type RunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../tests/support/signed-reports.ts';
@@ -30,6 +31,7 @@ const streams = [
   testStream(live),
   testStream(fine),
   testStream(foreign, { networkType: 'mainnet' }),
+  ...undecodedLayouts.map((layout) => testStream(undecodedStream(layout))),
   testStream(gone, { status: 'decommissioned', decommissionedAt: '2025-06-01T00:00:00.000000Z' }),
 ];
 
@@ -189,6 +191,44 @@ test('ingest: millisecond streams keep their milliseconds', async () => {
     validFromMs: now * 1_000 - 750,
     observationsMs: now * 1_000 - 500,
   });
+});
+
+test.each(undecodedLayouts)('ingest: %s, signed by a quorum, is stored and read as it was signed', async (layout) => {
+  const feedId = undecodedStream(layout);
+  const sign = (observations: number, stream = feedId) => {
+    const body = undecodedBody(layout, { feedId: stream, validFrom: observations - 4, observations });
+    return JSON.stringify({ fullReport: network.sign(body, 1) });
+  };
+  const window = { validFromTimestamp: now - 304, observationsTimestamp: now - 300 };
+  expect(await submit(sign(now - 300))).toMatchObject([
+    { result: 'stored', code: null, observationsTimestamp: now - 300 },
+  ]);
+  expect(await codeOf(sign(now - 300))).toEqual(['duplicate', null]);
+  expect(await codeOf(sign(now - 302))).toEqual(['refused', 'overlapping_window']);
+  const { fullReport } = JSON.parse(sign(now - 300));
+  expect(JSON.parse(`${running.store.reports.latest(feedId)?.json}`)).toEqual({
+    report: { feedID: feedId, ...window, fullReport },
+  });
+  const minute = Math.floor((now - 300) / 60) * 60;
+  expect(await running.store.reports.candles(feedId, { from: minute, to: minute + 59, resolution: 60 })).toEqual({
+    candles: [],
+  });
+  expect(await codeOf(sign(now - 300, undecodedStream(layout, 9)))).toEqual(['refused', 'unknown_stream']);
+  const altered = fullReport.replace(feedId.slice(2), secondStream(1).slice(2));
+  expect(await codeOf(JSON.stringify({ fullReport: altered }))).toEqual(['refused', 'altered_report']);
+});
+
+test('ingest: a body without the head that every version has is rejected, also if a quorum signed it', async () => {
+  const layout = 'version 4095, whose fields nobody knows';
+  const body = undecodedBody(layout, { validFrom: now - 200, observations: now - 200 });
+  const dirty = body.replace(body.slice(66, 68), '01') as typeof body; // still hex
+  const cut = body.slice(0, 2 + 5 * 64) as typeof body; // still hex
+  const elsewhere = `0x2${body.slice(3)}` as const;
+  for (const wrong of [dirty, cut, elsewhere])
+    expect(await codeOf(JSON.stringify({ fullReport: network.sign(wrong, 1) }))).toEqual([
+      'refused',
+      'malformed_report',
+    ]);
 });
 
 test('ingest: results come in the order of the lines', async () => {

@@ -1,11 +1,11 @@
 // Verifies a report without the catalog: bytes, quorum, fields. Runs in the verifier's threads.
 import {
   decodeFullReport,
-  decodeReportBody,
   type FeedId,
   headlinePriceOf,
   ReportFormatError,
   type ReportJson,
+  readReportBody,
   type SignatureEngine,
   type SignerSets,
   verifyReport,
@@ -21,8 +21,8 @@ export type VerifiedReport = {
   readonly validFromMs: number;
   readonly observationsMs: number;
   readonly expiresAtMs: number | undefined;
-  /** The headline price, for roll-ups. */
-  readonly price: bigint;
+  /** The headline price, for roll-ups; undefined where the fields cannot be decoded. */
+  readonly price: bigint | undefined;
 };
 
 /** The verdict on one line. */
@@ -36,7 +36,7 @@ export const verifyFullReport = (fullReport: string, signerSets: SignerSets, eng
     const full = decodeFullReport(fullReport);
     const verification = verifyReport(full, signerSets, engine);
     if (!verification.ok) return { code: verification.reason, ...signatureDetail(verification.signatureIndex) };
-    const body = decodeReportBody(full.body);
+    const body = readReportBody(full.body);
     return {
       verified: {
         feedId: body.feedId,

@@ -2,10 +2,10 @@
 // release can decode are left out, as in roll-ups.
 import {
   decodeFullReport,
-  decodeReportBody,
   type FeedId,
   headlinePriceOf,
   ReportFormatError,
+  readReportBody,
   secondsMax,
 } from '@sealpost/protocol';
 import { type Candle, mergeCandles } from './candle-rollup.ts';
@@ -66,7 +66,7 @@ const addReport = (candles: Candle[], report: StoredReport): void => {
 const priceOf = ({ fullReport }: StoredReport): bigint | undefined => {
   try {
     const hex = Buffer.from(fullReport.buffer, fullReport.byteOffset, fullReport.length).toString('hex');
-    return headlinePriceOf(decodeReportBody(decodeFullReport(`0x${hex}`).body));
+    return headlinePriceOf(readReportBody(decodeFullReport(`0x${hex}`).body));
   } catch (error) {
     if (error instanceof ReportFormatError) return undefined;
     throw error;

@@ -61,7 +61,7 @@ export type ReportStats = {
 };
 
 /** A report to append: with its price it takes part in the minute's roll-up. */
-export type NewReport = StoredReport & { readonly price?: bigint };
+export type NewReport = StoredReport & { readonly price?: bigint | undefined };
 
 /** Reports, by stream and time. */
 export type ReportStore = {

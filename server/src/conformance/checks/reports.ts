@@ -22,7 +22,12 @@ const where = ({ report }: SeenReport): string =>
 
 const decodes: Check['run'] = async (probe) => {
   const bad = (await seenReports(probe)).find(({ problem }) => problem !== undefined);
-  demand(bad === undefined, 'bytes that decode by their schema', () => `${bad && where(bad)}: ${bad?.problem}`, bad);
+  demand(
+    bad === undefined,
+    'bytes that decode: context, a body that begins as every schema does, signatures',
+    () => `${bad && where(bad)}: ${bad?.problem}`,
+    bad,
+  );
 };
 
 const matchesBytes: Check['run'] = async (probe) => {
@@ -205,7 +210,7 @@ const quorum = 'A contract accepts a report that exactly f + 1 registered signer
 export const reportChecks: readonly Check[] = [
   {
     id: 'reports.bytes',
-    title: 'fullReport decodes: context, body of a known schema, signatures',
+    title: 'fullReport decodes: context, body with a feed ID and a window, signatures',
     source: 'specification',
     sentence: 'A blob that holds the report context and the report body.',
     run: decodes,

@@ -1,22 +1,22 @@
 // Reads stream, window and price from the signed body of a stored report.
 import {
   decodeFullReport,
-  decodeReportBody,
   type FeedId,
   headlinePriceOf,
   ReportFormatError,
+  readReportBody,
   windowOf,
 } from '@sealpost/protocol';
 import type { NewReport, StoredReport, Window } from '../store.ts';
 
 export const toHex = (bytes: Uint8Array): `0x${string}` => `0x${Buffer.from(bytes).toString('hex')}`;
 
-/** What a report says of itself; undefined where it cannot be decoded. */
+/** What a report says of itself, with its price where its fields can be decoded; undefined where it cannot be read. */
 export const contentsOf = (
   fullReport: Uint8Array,
-): (Window & { readonly feedId: FeedId; readonly price: bigint }) | undefined => {
+): (Window & { readonly feedId: FeedId; readonly price: bigint | undefined }) | undefined => {
   try {
-    const body = decodeReportBody(decodeFullReport(toHex(fullReport)).body);
+    const body = readReportBody(decodeFullReport(toHex(fullReport)).body);
     const { validFromMs, observationsMs } = windowOf(body);
     return { feedId: body.feedId, validFromMs, observationsMs, price: headlinePriceOf(body) };
   } catch (error) {
@@ -28,5 +28,5 @@ export const contentsOf = (
 /** A report with its price, for the roll-up of its minute. */
 export const withPrice = (report: StoredReport): NewReport => {
   const price = contentsOf(report.fullReport)?.price;
-  return price === undefined ? report : { ...report, price }; // one that cannot be decoded is kept as it is
+  return price === undefined ? report : { ...report, price }; // it is kept as it is
 };

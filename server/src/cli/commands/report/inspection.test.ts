@@ -1,5 +1,11 @@
 import { type SignerSets, toSignerSetsJson } from '@sealpost/protocol';
+import { createNetwork } from '@sealpost/simulator';
 import { afterAll, describe, expect, test } from 'vitest';
+import {
+  undecodedBody,
+  undecodedLayouts,
+  undecodedStream,
+} from '../../../../../tests/support/exports/undecoded-bodies.ts';
 import {
   btc,
   fastReport,
@@ -55,6 +61,31 @@ describe('report decode and verify', () => {
     });
     expect(three.window.observations).toBe('2025-11-15T09:46:40.023Z');
   });
+
+  test.each(undecodedLayouts)(
+    'decode shows what is known of %s: its head, and why there is no more',
+    async (layout) => {
+      const { sign } = await createNetwork({ seed: 'tests' });
+      const body = undecodedBody(layout, { validFrom: 1_763_200_000, observations: 1_763_200_004 });
+      const hex = sign(body, 1);
+      const { code, stdout } = await run(['report', 'decode', hex], { env: {} });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^schema +version \d+, unknown schema$/m);
+      expect(stdout).toContain('2025-11-15T09:46:40Z to 2025-11-15T09:46:44Z, expires 2025-12-15T09:46:44Z\n');
+      expect(stdout).toMatch(/^expiresAt +uint32/m);
+      expect(stdout).toMatch(
+        /^Other fields are not decoded \(unknown_schema\): .+\. The body as signed:\n0x[0-9a-f]+$/m,
+      );
+      const shown = JSON.parse((await run(['report', 'decode', '--json', hex], { env: {} })).stdout);
+      expect(shown).toMatchObject({ feedID: undecodedStream(layout), title: null, code: 'unknown_schema', body });
+      expect(shown.fields).toHaveLength(6);
+      expect(shown.signers).toHaveLength(2);
+      const verified = await run(['report', 'verify', hex, '--signers', signersFile('signers.json', signerSets)], {
+        env: {},
+      });
+      expect([verified.code, verified.stdout.startsWith('✓')]).toEqual([0, true]);
+    },
+  );
 
   test.each([
     ['0x12zz', 1, 'REPORT is not a valid report (malformed_hex)'],

@@ -2,17 +2,19 @@
 import { createClient, formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
-  decodeReportBody,
-  type Field,
   type FieldUnit,
   type FullReport,
   feedIdOf,
+  fieldsOf,
   parseSignerSets,
   type ReportBody,
   ReportFormatError,
+  type ReportHead,
+  readReportBody,
   recoverSigners,
   reportSchemas,
   type SignerSets,
+  schemaVersionOf,
   timeResolutionOf,
   verificationFailures,
   verifyReport,
@@ -41,7 +43,7 @@ export const decodeCommand: PlainCommand = {
   run: async ({ session, options: { json } }, source: string) => {
     let count = 0;
     for await (const report of readFullReports(session, source)) {
-      const body = asReport('The body', () => decodeReportBody(report.body));
+      const body = asReport('The body', () => readReportBody(report.body));
       if (json) await printJson(session, toDecodedJson(report, body));
       else await session.write(`${count === 0 ? '' : '\n'}${renderDecoded(session, report, body)}`);
       count += 1;
@@ -103,46 +105,55 @@ const readingOf = (value: unknown, unit: FieldUnit, isMs: boolean): string => {
 };
 
 /** Each field with its ABI type, and its meaning if the number does not show it. */
-const fieldsOf = (body: ReportBody): readonly (DecodedField & { readonly reading: string })[] => {
+const describeFields = (body: ReportBody | ReportHead): readonly (DecodedField & { readonly reading: string })[] => {
   const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
   const values = new Map<string, unknown>(Object.entries(body));
-  return reportSchemas[body.version].fields.map(({ name, type, unit }: Field) => {
+  return fieldsOf(body).map(({ name, type, unit }) => {
     const value = values.get(name);
     const abiType = type === 'time' ? (isMs ? 'uint64' : 'uint32') : type;
     return { name, type: abiType, unit, value: String(value), reading: readingOf(value, unit, isMs) };
   });
 };
 
-const windowTexts = (body: ReportBody) => {
+const windowTexts = (body: ReportBody | ReportHead) => {
   const { validFromMs, observationsMs, expiresAtMs } = windowOf(body);
   const expiresAt = expiresAtMs === undefined ? null : formatInstant(expiresAtMs);
   return { validFrom: formatInstant(validFromMs), observations: formatInstant(observationsMs), expiresAt };
 };
 
-const toDecodedJson = (report: FullReport, body: ReportBody) => ({
+const titleOf = ({ version }: ReportBody | ReportHead): string | null =>
+  version === undefined ? null : reportSchemas[version].title;
+
+/** A body that cannot be decoded has the fields of its head, and the reason. */
+const toDecodedJson = (report: FullReport, body: ReportBody | ReportHead) => ({
   feedID: body.feedId,
-  version: String(body.version),
-  title: reportSchemas[body.version].title,
+  version: String(schemaVersionOf(body.feedId)),
+  title: titleOf(body),
+  ...(body.version === undefined && { code: 'unknown_schema', message: body.problem, body: report.body }),
   context: report.context,
-  fields: fieldsOf(body).map(({ name, type, unit, value }): DecodedField => ({ name, type, unit, value })),
+  fields: describeFields(body).map(({ name, type, unit, value }): DecodedField => ({ name, type, unit, value })),
   window: windowTexts(body),
   signers: recoverSigners(report).map((address) => address ?? null),
 });
 
-const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody): string => {
+const renderDecoded = ({ paint }: Session, report: FullReport, body: ReportBody | ReportHead): string => {
   const { validFrom, observations, expiresAt } = windowTexts(body);
   const head = renderPairs([
-    ['schema', `version ${body.version}, ${reportSchemas[body.version].title}`],
+    ['schema', `version ${schemaVersionOf(body.feedId)}, ${titleOf(body) ?? 'unknown schema'}`],
     ['config digest', report.context.configDigest],
     ['epoch and round', report.context.epochAndRound],
     ['extra hash', report.context.extraHash],
     ['valid (UTC)', `${validFrom} to ${observations}, ${expiresAt === null ? 'no expiry' : `expires ${expiresAt}`}`],
   ]);
   const titles = [{ title: 'field' }, { title: 'type' }, { title: 'unit' }, { title: 'value' }, { title: 'meaning' }];
-  const rows = fieldsOf(body).map(({ name, type, unit, value, reading }) => [name, type, unit, value, reading]);
+  const rows = describeFields(body).map(({ name, type, unit, value, reading }) => [name, type, unit, value, reading]);
   const signers = recoverSigners(report).map((address, i) => `  ${i + 1}  ${address ?? 'malformed, no signer'}\n`);
   const signed = `${formatNumberOf(signers.length, 'signature')}, recovered signers:\n${signers.join('')}`;
-  return `${head}\n${renderTable(titles, rows, paint)}\n${signed}`;
+  const rest =
+    body.version === undefined
+      ? `Other fields are not decoded (unknown_schema): ${body.problem} The body as signed:\n${report.body}\n\n`
+      : '';
+  return `${head}\n${renderTable(titles, rows, paint)}\n${rest}${signed}`;
 };
 
 export const verifyCommand: PlainCommand = {

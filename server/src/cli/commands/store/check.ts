@@ -2,9 +2,9 @@
 // newest, and on demand every quorum. Only reads, so it is safe while a server is writing.
 import {
   decodeFullReport,
-  decodeReportBody,
   type FeedId,
   ReportFormatError,
+  readReportBody,
   toReportJson,
   windowOf,
 } from '@sealpost/protocol';
@@ -131,7 +131,7 @@ const toHex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('h
 
 const bodyFault = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): string | undefined => {
   try {
-    const body = decodeReportBody(decodeFullReport(toHex(fullReport)).body);
+    const body = readReportBody(decodeFullReport(toHex(fullReport)).body);
     const window = windowOf(body);
     if (body.feedId !== feedId) return `its body is of stream ${body.feedId}`;
     const agrees = window.validFromMs === validFromMs && window.observationsMs === observationsMs;

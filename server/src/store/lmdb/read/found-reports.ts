@@ -177,8 +177,8 @@ export const pricesIn = (
     const { observationsMs } = found.window;
     if (observationsMs >= endMs) break;
     const report = readFound(source, stream, found);
-    const contents = report && contentsOf(report.fullReport);
-    if (contents !== undefined) prices.push({ observationsMs, price: contents.price });
+    const price = report && contentsOf(report.fullReport)?.price;
+    if (price !== undefined) prices.push({ observationsMs, price });
   }
   return prices;
 };
