@@ -8,6 +8,7 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config/config.ts';
 import { answerMaxMs } from '../server/src/http/answer-deadline.ts';
+import { createPageCheck } from '../server/src/ops/web-pages.ts';
 import { createCertificate } from './support/certificates.ts';
 import { findDebianProgram, type ProgramName } from './support/debian-programs.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';
@@ -136,6 +137,14 @@ test('deploy: every setting that the files give is one', () => {
   for (const path of ['deploy/nginx.conf', 'deploy/haproxy.cfg', 'deploy/Caddyfile'])
     for (const [, name] of readText(path).matchAll(/`(trusted\w+)`/g))
       expect(settingsTable).toHaveProperty(name as string);
+});
+
+test('deploy: the private listener answers for every name that the files give it', () => {
+  const check = createPageCheck([]);
+  const files = listFiles('').filter((path) => path.startsWith('deploy/'));
+  const hosts = files.flatMap((path) => [...readText(path).matchAll(/([\w.-]+):740[23]\b/g)].map(([host]) => host));
+  expect(hosts).toContain('node2:7402');
+  expect(hosts.filter((host) => check({ host }) !== undefined)).toEqual([]);
 });
 
 test('deploy: every command that the files run is one', () => {

@@ -169,7 +169,7 @@ const checksOf = (opened: WritePath, front: Front, following: TroubleWatch, repo
 
 /** Where the private listener is, and what answers /ingest and /sandbox there. */
 const opsOptionsOf = (
-  { settings: { opsListen, retentionDays }, ingestToken, sandbox }: NodeOptions,
+  { settings: { opsListen, opsHosts, retentionDays }, ingestToken, sandbox }: NodeOptions,
   { store, ingest }: WritePath,
   stopping: AbortSignal,
 ) => {
@@ -178,6 +178,7 @@ const opsOptionsOf = (
     resumeMirror({ store, nowMs: nowMs(), retentionDays, actor: 'private listener' }, request);
   return {
     ...opsListen,
+    hosts: opsHosts,
     ...(ingestToken !== undefined && {
       ingest: createIngestHandler({ ingest, token: ingestToken, resume, stopping }),
     }),

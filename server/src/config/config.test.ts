@@ -43,6 +43,7 @@ test('config: without any source every setting has its default', () => {
     verifierThreads: availableParallelism(),
     linesInFlightMax: 4_096,
     opsListen: { host: '127.0.0.1', port: 7_402 },
+    opsHosts: undefined,
     ingestToken: undefined,
     ingestTokenFile: undefined,
   });

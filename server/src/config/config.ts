@@ -280,6 +280,15 @@ export const settingsTable = {
     expected: 'HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402',
     help: 'address of the private listener: ingest, probes and metrics; never a public address',
   }),
+  opsHosts: row({
+    env: 'SEALPOST_OPS_HOSTS',
+    flag: '--ops-hosts <names>',
+    defaultText: undefined,
+    parse: parseList,
+    format: formatList,
+    expected: 'host names separated by commas, such as node1.example.com',
+    help: 'public host names that the private listener is reached by',
+  }),
   ingestToken: row({
     env: 'SEALPOST_INGEST_TOKEN',
     flag: undefined,

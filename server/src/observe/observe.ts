@@ -31,6 +31,7 @@ export const warningCodes = [
   'log_lines_dropped',
   'no_descriptors',
   'ops_failed',
+  'ops_host_rejected',
   'ops_listener_failed',
   'tls_reload_failed',
   'trim_failed',

@@ -1,8 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { exchange } from '../../../tests/support/raw-http.ts';
+import { exchange, type RawAnswer } from '../../../tests/support/raw-http.ts';
 import { openRunningIngest, testStream } from '../../../tests/support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { createIngestHandler } from '../ingest/sources/listener.ts';
@@ -158,6 +159,69 @@ test('ops: /ingest accepts reports with the token, on the same listener as the p
   } finally {
     await running.close();
   }
+});
+
+const everyPath = ['/livez', '/readyz', '/metrics', '/ingest', '/ingest/resume', '/sandbox', '/sandbox/events', '/no'];
+
+/** What the listener answers on every path to a request with these lines of the head: each status and code once. */
+const askEverywhere = async (
+  options: Partial<OpsOptions>,
+  ...lines: readonly string[]
+): Promise<readonly unknown[]> => {
+  const handler = async (_: unknown, response: ServerResponse) => void response.end('{}');
+  const { url } = await open({ ingest: handler, sandbox: handler, ...options });
+  const answers: RawAnswer[] = [];
+  for (const path of everyPath) {
+    const head = [`POST ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 2', '', '{}'];
+    answers.push(...(await exchange(Number(new URL(url).port), head.join('\r\n'))).answers);
+  }
+  expect(answers.length).toBe(everyPath.length);
+  return [...new Set(answers.map(({ status, body }) => (status === 403 ? JSON.parse(body).code : 'let in')))];
+};
+
+test.each([
+  ['another origin', 'Host: 127.0.0.1:7402', 'Origin: https://example.com'],
+  ['a file', 'Host: 127.0.0.1:7402', 'Origin: null'],
+  ['a browser, for another site', 'Host: localhost:7402', 'Sec-Fetch-Site: cross-site'],
+  ['a browser, for a page of this address', 'Host: localhost:7402', 'Sec-Fetch-Site: same-origin'],
+])('ops: a request from a web page, by %s, is rejected on every path', async (_, ...lines) => {
+  expect(await askEverywhere({}, ...lines)).toEqual(['forbidden']);
+});
+
+test('ops: a public name that a web page points here is rejected on every path, and the setting and the log say so', async () => {
+  for (const host of ['rebound.example.com', 'localhost.example.com:7402', '127.0.0.1.example.com', 'localhost.'])
+    expect(await askEverywhere({}, `Host: ${host}`), host).toEqual(['unknown_host']);
+  const { url } = await open();
+  const sent = 'GET /readyz HTTP/1.1\r\nHost: Node1.example.com:7402\r\nConnection: close\r\n\r\n';
+  const { answers } = await exchange(Number(new URL(url).port), sent);
+  expect(JSON.parse(answers[0]?.body ?? '')).toEqual({
+    code: 'unknown_host',
+    error:
+      'The private listener does not answer for the host node1.example.com. Use an IP address or a local name, or add it to the setting opsHosts.',
+  });
+});
+
+test('ops: rejected hosts are logged once a minute at most', async () => {
+  await askEverywhere({}, 'Host: node1.example.com:7402');
+  expect(observed).toEqual([
+    {
+      kind: 'warning',
+      code: 'ops_host_rejected',
+      message:
+        'The private listener does not answer for the host node1.example.com. Use an IP address or a local name, or add it to the setting opsHosts.',
+    },
+  ]);
+});
+
+test('ops: addresses, local names and the names of the settings are answered, also those that a person types into a browser', async () => {
+  const options = { host: 'localhost', hosts: ['Node1.example.com', 'b.example.com'] };
+  for (const host of ['127.0.0.1:7402', '[::1]:7402', '10.1.2.3', 'localhost:7402', 'sealpost:7402', 'SEALPOST'])
+    expect(await askEverywhere({}, `Host: ${host}`), host).toEqual(['let in']);
+  for (const host of ['host.docker.internal:7402', 'sealpost.prod.svc.cluster.local', 'a.localhost:7402'])
+    expect(await askEverywhere({}, `Host: ${host}`), host).toEqual(['let in']);
+  for (const host of ['node1.example.com', 'NODE1.example.com:80', 'b.example.com:7402'])
+    expect(await askEverywhere(options, `Host: ${host}`), host).toEqual(['let in']);
+  expect(await askEverywhere({}, 'Host: localhost:7402', 'Sec-Fetch-Site: none')).toEqual(['let in']);
 });
 
 test('ops: a request with a body closes the connection', async () => {

@@ -16,6 +16,7 @@ import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
 import { continueIfAsked } from '../runtime/expectation.ts';
 import { urlHost } from '../runtime/urls.ts';
+import { createPageCheck, type PageRefusal } from './web-pages.ts';
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
 export type ReadyCheck = () => string | undefined | Promise<string | undefined>;
@@ -24,6 +25,8 @@ export type OpsOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Public names that requests may have in `Host`, besides `host`. */
+  readonly hosts?: readonly string[] | undefined;
   /** By name, which precedes the reason. */
   readonly checks: Readonly<Record<string, ReadyCheck>>;
   /** Problems of a node that is still ready; added to the answer of /readyz. */
@@ -153,6 +156,9 @@ type OpsAnswer = {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
+/** A scraper that uses another name asks every few seconds. */
+const hostRejectedEveryMs = 60_000;
+
 /** Rendering the metrics takes milliseconds: however often they are asked for, it happens ten times a second at most. */
 const metricsEveryMs = 100;
 
@@ -196,9 +202,21 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
       return problem(500, 'internal_error', 'Unexpected error. The log has the cause.');
     }
   };
+  const checkPage = createPageCheck([options.host, ...(options.hosts ?? [])]);
+  let toldMs = Number.NEGATIVE_INFINITY;
+  const reject = (request: IncomingMessage, response: ServerResponse, { code, message }: PageRefusal): void => {
+    const nowMs = performance.now();
+    if (code === 'unknown_host' && nowMs - toldMs >= hostRejectedEveryMs) {
+      toldMs = nowMs;
+      observe({ kind: 'warning', code: 'ops_host_rejected', message });
+    }
+    send(request, response, problem(403, code, message));
+  };
   return (request: IncomingMessage, response: ServerResponse): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const refusal = checkPage(request.headers);
     if (request.headers.host === undefined && request.httpVersion === '1.1') send(request, response, withoutHost);
+    else if (refusal !== undefined) reject(request, response, refusal);
     else if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
     else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) {
       continueIfAsked(request, response);

@@ -1,7 +1,6 @@
 // The control API of a sandbox, JSON on the private listener: GET /sandbox, POST /sandbox/events, GET /sandbox/record, GET /sandbox/requests, GET
-// /sandbox/schema and DELETE /sandbox/faults/ID. Web pages cannot use it: a request that a browser sends for one is rejected.
+// /sandbox/schema and DELETE /sandbox/faults/ID.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import type { Director } from './director.ts';
 import { parseEvent, ScenarioError } from './scenario/parse.ts';
 import { scenarioSchema } from './scenario/schema.ts';
@@ -39,7 +38,7 @@ export const createControl =
       response.end(text);
     };
     try {
-      checkOrigin(request);
+      checkType(request);
       const running = director();
       if (running === undefined) throw new ControlError(503, 'starting', 'The sandbox is starting. Retry shortly.');
       send(200, await answer(running, request));
@@ -59,21 +58,8 @@ const explain = (error: unknown): Problem => {
   return { status: 500, error: 'Unexpected error.', code: 'internal_error' };
 };
 
-/** Names that no public name server can point at this machine. */
-const isLocalName = (host: string): boolean =>
-  isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !host.includes('.') || /\.(localhost|internal)$/i.test(host);
-
-/** Rejects what a browser sends for a web page: from another origin, or to a name that the page's owner points here. */
-const checkOrigin = ({ headers, method }: IncomingMessage): void => {
-  const host = (headers.host ?? '').replace(/:\d+$/, '');
-  const site = headers['sec-fetch-site'];
-  const isPage = headers.origin !== undefined || (site !== undefined && site !== 'none');
-  if (isPage || !isLocalName(host))
-    throw new ControlError(
-      403,
-      'forbidden',
-      'Web pages cannot control a sandbox. Use its address and no Origin header.',
-    );
+/** Rejects what a form of a web page could send; the private listener rejects all else that comes from pages. */
+const checkType = ({ headers, method }: IncomingMessage): void => {
   if (method === 'POST' && !/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
     throw new ControlError(415, 'unsupported_media_type', 'Send JSON with Content-Type: application/json.');
 };
