@@ -69,6 +69,11 @@ describe.each<[unknown, string, string | RegExp]>([
   ],
   [{ streams: ['ETH/USD'], simulated: ['ETH/USD'] }, 'streams', /are the same stream/],
   [
+    { streams: [{ name: 'FOO/USD' }, { name: 'foo/usd-Streams-sandbox' }] },
+    'streams',
+    /^foo\/usd-Streams-sandbox is also the name of 0x0003[0-9a-f]{60}\. Names are unique in any case\.$/,
+  ],
+  [
     { streams: [7] },
     'streams[0]',
     "streams[0] is 7, expected a pair such as 'ETH/USD', or { name, feedId } for a stream of your own.",

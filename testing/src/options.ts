@@ -153,11 +153,19 @@ const readStreams = (
       "No stream is given. Set streams, for example { streams: ['ETH/USD'] }, or simulated.",
     );
   const seen = new Map<FeedId, string>();
+  const byName = new Map<string, FeedId>();
   for (const { stream, asked } of chosen) {
     const before = seen.get(stream.feedId);
     if (before !== undefined)
       throw new SandboxError('streams', `${asked} and ${before} are the same stream, ${stream.feedId}. Name it once.`);
     seen.set(stream.feedId, asked);
+    const namesake = byName.get(stream.name.toLowerCase());
+    if (namesake !== undefined)
+      throw new SandboxError(
+        'streams',
+        `${stream.name} is also the name of ${namesake}. Names are unique in any case.`,
+      );
+    byName.set(stream.name.toLowerCase(), stream.feedId);
   }
   return chosen;
 };

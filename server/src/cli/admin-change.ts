@@ -24,8 +24,8 @@ export type ChangeOrder<K extends AdminKind> = {
   readonly keys: readonly string[];
   /** Maps the stored record of each key to its new one; may throw to change nothing. */
   readonly plan: (current: readonly (AdminRecords[K] | undefined)[]) => readonly AdminRecords[K][];
-  /** Gets all records of the kind as they are when the change is written; may throw to change nothing. */
-  readonly check?: (all: readonly AdminRecords[K][]) => void;
+  /** Gets all records of the kind as they are when the change is written, and those that take their places; may throw to change nothing. */
+  readonly check?: (all: readonly AdminRecords[K][], next: readonly AdminRecords[K][]) => void;
   readonly action: string;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
@@ -63,12 +63,13 @@ const write = async <K extends AdminKind>(
   };
   const outdated = Symbol('outdated');
   const keys = changes.map(({ key }) => key);
+  const next = changes.map(({ after }) => after);
   const replace = (current: readonly (AdminRecords[K] | undefined)[]) => {
     if (changes.some(({ before }, i) => !isDeepStrictEqual(before, current[i]))) throw outdated;
-    return changes.map(({ after }) => after);
+    return next;
   };
   try {
-    await admin.update(kind, keys, replace, act, check);
+    await admin.update(kind, keys, replace, act, (all) => check?.(all, next));
     return true;
   } catch (error) {
     if (error === outdated) return false;

@@ -105,6 +105,65 @@ test('stream: invalid arguments are rejected, and change nothing', async () => {
   expect((await auditOf()).length).toBe(1);
 });
 
+test('stream: a name belongs to one stream in any case, however it is given, until that one is decommissioned', async () => {
+  const others = addArguments.slice(2);
+  expect((await run('stream', 'add', feedId, ...addArguments)).code).toBe(0);
+  const taken = {
+    code: 1,
+    stdout: '',
+    stderr: `error: The name BTC/USD belongs to ${feedId}. Choose another, or rename that stream: sealpost stream set ${feedId} --name NAME --store ${store}.\n`,
+  };
+  for (const name of ['BTC/USD', 'btc/usd'])
+    expect(await run('stream', 'add', other, '--name', name, ...others)).toEqual(taken);
+  expect((await run('stream', 'add', other, '--name', 'BTC/EUR', ...others, '--hidden')).code).toBe(0);
+  expect(await run('stream', 'set', other, '--name', 'Btc/Usd')).toEqual(taken);
+  const twin = { ...testStream(secondStream(3)), name: 'btc/USD' };
+  expect(await run('stream', 'import', file('twin.json', [testStream(secondStream(4)), twin]))).toEqual(taken);
+  const both = file('both.json', [twin, { ...twin, feedId: secondStream(4), name: 'BTC/usd' }]);
+  expect((await run('stream', 'import', both)).code).toBe(1);
+  expect((await json('stream', 'list')).feeds.map(({ name }: { name: string }) => name)).toEqual([
+    'BTC/EUR',
+    'BTC/USD',
+  ]);
+  // Its own name in another spelling, and two names that are exchanged, are nobody else's.
+  expect((await run('stream', 'set', feedId, '--name', 'Btc/Usd', '--status', 'live')).code).toBe(0);
+  const [first, second] = (await json('stream', 'list')).feeds;
+  const exchanged = file('exchanged.json', [
+    { ...first, name: second.name },
+    { ...second, name: first.name },
+  ]);
+  expect(await json('stream', 'import', exchanged)).toEqual({ added: 0, changed: 2, unchanged: 0 });
+  expect((await run('stream', 'decommission', feedId)).code).toBe(0);
+  expect((await run('stream', 'add', secondStream(5), '--name', 'BTC/EUR', ...others)).code).toBe(0);
+});
+
+test('stream: of commands that take the same name at once, one does', async () => {
+  await run(
+    'stream',
+    'import',
+    file(
+      'catalog.json',
+      [6, 7, 8].map((n) => testStream(secondStream(n))),
+    ),
+  );
+  const name = ['--name', 'desk', ...addArguments.slice(2)];
+  const results = await Promise.all([
+    ...[1, 2, 3].map((n) => run('stream', 'add', secondStream(n), ...name)),
+    ...[6, 7, 8].map((n) => run('stream', 'set', secondStream(n), '--name', 'DESK')),
+  ]);
+  expect(results.map(({ code }) => code).sort()).toEqual([0, 1, 1, 1, 1, 1]);
+});
+
+test('stream: streams that had the same name before can be changed, and renamed', async () => {
+  await run('stream', 'add', feedId, ...addArguments);
+  const opened = await openStore(store, 'read');
+  const twins = [feedId, other].map((id) => ({ ...testStream(id), name: 'BTC/USD' }));
+  await opened.admin.update('stream', [feedId, other], () => twins, { atMs: 1, actor: 'a', action: 'b', detail: {} });
+  await opened.close();
+  expect((await run('stream', 'set', feedId, '--hidden', 'true')).code).toBe(0);
+  expect((await run('stream', 'set', other, '--name', 'BTC/USD-2')).code).toBe(0);
+});
+
 test('stream: import adds and changes in one entry of the log, and a forbidden transition stops all of it', async () => {
   const streams = [testStream(feedId), testStream(other)];
   const catalog = file('catalog.json', { feeds: streams });

@@ -13,7 +13,7 @@ import {
   type Stream,
 } from '@sealpost/protocol';
 import type { AdminStore, Store } from '../../store/store.ts';
-import { type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
+import { type ChangeOrder, type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
 import {
   type CommandGroup,
   type OptionRow,
@@ -95,6 +95,7 @@ const add: SettingsCommand = {
           const text = `${feedId} is already in the catalog as ${current.name}. Change it with: sealpost stream set.`;
           throw new CommandError(exitCodes.refused, text);
         },
+        check: requireFreeNames,
         action: 'stream.add',
         detail: { name: created.name },
       }),
@@ -113,6 +114,32 @@ export const requireNetwork = (streams: readonly Stream[], network: NetworkType)
     exitCodes.refused,
     `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Use one store per network: set --store and --network ${first.networkType}.`,
   );
+};
+
+/**
+ * Rejects a name of another stream that is not decommissioned, in any case: entitlements are granted by it (D98). A stream keeps a name that it
+ * has, so that streams which had one name before can be changed.
+ */
+const requireFreeNames = (stored: readonly Stream[], next: readonly Stream[]): void => {
+  const before = new Map(stored.map((stream) => [stream.feedId, stream]));
+  const after = new Map([...before, ...next.map((stream) => [stream.feedId, stream] as const)]);
+  const owners = new Map<string, Stream[]>();
+  for (const stream of after.values()) {
+    const name = stream.name.toLowerCase();
+    const others = owners.get(name);
+    if (stream.status === 'decommissioned') continue;
+    if (others === undefined) owners.set(name, [stream]);
+    else others.push(stream);
+  }
+  for (const { feedId, name, status } of next) {
+    if (status === 'decommissioned' || before.get(feedId)?.name.toLowerCase() === name.toLowerCase()) continue;
+    const owner = owners.get(name.toLowerCase())?.find((other) => other.feedId !== feedId);
+    if (owner === undefined) continue;
+    throw new CommandError(
+      exitCodes.refused,
+      `The name ${owner.name} belongs to ${owner.feedId}. Choose another, or rename that stream: sealpost stream set ${owner.feedId} --name NAME.`,
+    );
+  }
 };
 
 const describeStream = ({ name, feedId }: Stream, what: string): string => `${name} (${feedId}) ${what}.\n`;
@@ -232,7 +259,8 @@ const changeOne = async (
   const known = findStream(await admin.list('stream'), feed);
   const { feedId, name } = known;
   const plan = (current: readonly (Stream | undefined)[]) => current.map((stream) => alter(stream ?? known));
-  await changeRecords(session, admin, { kind: 'stream', keys: [feedId], plan, action, detail: { name } });
+  const order = { kind: 'stream', keys: [feedId], plan, check: requireFreeNames, action, detail: { name } } as const;
+  await changeRecords(session, admin, order);
   return (await admin.get('stream', feedId)) ?? known;
 };
 
@@ -262,7 +290,11 @@ const importStreams: SettingsCommand = {
     const streams = parseCatalog(await readJsonFile(file), file);
     requireNetwork(streams, settings.network); // before a store is made
     const summary = await withNewStore(({ admin }) =>
-      registerStreams(session, admin, streams, settings.network, { file }),
+      registerStreams(session, admin, streams, {
+        network: settings.network,
+        check: requireFreeNames,
+        detail: { file },
+      }),
     );
     await print(summary, renderSummary(summary));
   },
@@ -273,8 +305,7 @@ export const registerStreams = async (
   session: Pick<Session, 'nowMs' | 'actor'>,
   admin: AdminStore,
   streams: readonly Stream[],
-  network: NetworkType,
-  detail: Readonly<Record<string, unknown>>,
+  { network, ...how }: { readonly network: NetworkType } & Pick<ChangeOrder<'stream'>, 'check' | 'detail'>,
 ): Promise<ChangeSummary> => {
   requireNetwork(streams, network);
   const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
@@ -284,7 +315,7 @@ export const registerStreams = async (
       return stream; // its dates are the file's; the move above only checks that the transition is allowed
     });
   const keys = streams.map(({ feedId }) => feedId);
-  return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', detail });
+  return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', ...how });
 };
 
 export const streamCommands: CommandGroup = {

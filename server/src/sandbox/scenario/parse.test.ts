@@ -88,6 +88,7 @@ test('scenario: an error names the path of the field and what may be there', () 
     ],
     [{ streams: [] }, 'streams: is [], expected a list of 1 to 1000 streams.'],
     [{ streams: ['ETH/USD', 'eth/usd'] }, 'streams[1]: is the same stream as streams[0].'],
+    [{ streams: ['FOO/USD=1', 'foo/usd=2'] }, 'streams[1]: is the same stream as streams[0].'],
     [{ streams: ['FOO/USD'] }, 'streams[0]: FOO/USD is not a simulated asset. Give it a price: FOO/USD=1.'],
     [
       { streams: [{ pair: 'FOO/USD', price: -1 }] },

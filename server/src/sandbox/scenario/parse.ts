@@ -184,7 +184,8 @@ export const parseStreams = (value: unknown, path: string): readonly StreamSpec[
     throw new ScenarioError(path, `is ${showValue(value)}, expected a list of 1 to ${specsMax} streams.`);
   const specs = value.map((one, i) => parseStream(one, `${path}[${i}]`));
   specs.forEach(({ pair, kind }, i) => {
-    const first = specs.findIndex((other) => other.pair === pair && other.kind === kind);
+    const isSame = (other: StreamSpec) => other.pair.toLowerCase() === pair.toLowerCase() && other.kind === kind;
+    const first = specs.findIndex(isSame);
     if (first < i) throw new ScenarioError(`${path}[${i}]`, `is the same stream as ${path}[${first}].`);
   });
   return specs;

@@ -56,7 +56,8 @@ export const openMirrorCatalog = async (
     typeof file === 'string' ? asUsage(parse.bind(undefined, await readJsonFile(file), file)) : undefined;
   const catalogFile = await read(catalog, parseCatalog);
   const signersFile = await read(signers, parseSignerSets);
-  const detail = { source: url.host };
+  // Without a check of names: they are the source's, where another stream may have taken that of one whose end is not copied yet.
+  const how = { network, detail: { source: url.host } };
   const entries = async (): Promise<ReadonlyMap<FeedId, Stream> | undefined> => {
     const list = catalogFile ?? (adopt ? await readRemoteCatalog(client, url, signal) : undefined);
     return list && new Map(list.map((stream) => [stream.feedId, stream]));
@@ -78,12 +79,12 @@ export const openMirrorCatalog = async (
         const open = wanted.map(
           (stream): Stream => (isEnding(stream) ? { ...stream, status: 'live', decommissionedAt: null } : stream),
         );
-        if (open.length > 0) await registerStreams(session, admin, open, network, detail);
-        if (registered.length > 0) await registerSignerSets(session, admin, registered, detail);
+        if (open.length > 0) await registerStreams(session, admin, open, how);
+        if (registered.length > 0) await registerSignerSets(session, admin, registered, how.detail);
         return wanted.filter(isEnding);
       });
     },
-    end: async (admin, streams) => void (await registerStreams(session, admin, streams, network, detail)),
+    end: async (admin, streams) => void (await registerStreams(session, admin, streams, how)),
   };
 };
 
