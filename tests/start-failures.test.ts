@@ -1,6 +1,6 @@
 // A start that fails ends the process with the failure, whichever part it is, and one that takes long says what it waits for.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const demoArgs = (): readonly string[] => ['demo', '--json', '--port', '0', '--p
 const serveArgs = (...more: readonly string[]): readonly string[] => {
   const store = newStore();
   const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
-  return ['serve', '--json', ...where, '--explorer', 'off', ...more];
+  return ['serve', '--create', '--json', ...where, '--explorer', 'off', ...more];
 };
 const start = (replacements: Replacements, args: readonly string[]): Program => {
   const program = startBroken(replacements, args, folder);
@@ -183,6 +183,25 @@ test.concurrent('start, demo: a profile that cannot be written, or a reader that
   const unread = startCommand(demoArgs(), folder);
   unread.child.stdout?.destroy();
   expect((await unread.finished).code).toBe(0);
+});
+
+test.concurrent('start, serve: without a store it is refused, and nothing is created; --create makes an empty one', async () => {
+  const empty = newStore();
+  mkdirSync(empty);
+  const args = ['serve', '--json', '--store', empty, '--key-file', keyFile, '--listen', '127.0.0.1:0'];
+  const serve = [...args, '--ops-listen', '127.0.0.1:0'];
+  const { code, stdout, stderr } = await runCommand(serve, folder);
+  expect([code, stdout, readdirSync(empty)]).toEqual([3, '', []]);
+  const init = `sealpost init --store ${empty} --key-file ${keyFile}`;
+  expect(stderr).toBe(
+    `error: No store in ${empty}. Create one with: ${init}. If there should be one, check --store and that its volume is mounted. To serve a new, empty store, add --create.\n`,
+  );
+  const created = startCommand([...serve, '--create'], folder);
+  started.push(created);
+  await created.printed(/^\{"url"/m);
+  expect(readdirSync(empty)).toContain('reports');
+  created.child.kill('SIGTERM');
+  expect((await created.finished).code).toBe(0);
 });
 
 test.concurrent('start, serve: one address for both listeners is a wrong setting', async () => {

@@ -22,7 +22,10 @@ const loopback = /^(127\.|::1$|localhost$)/;
 export const serveCommand: SettingsCommand = {
   name: 'serve',
   summary: 'Serve the API from the store, and ingest reports on the private listener.',
-  options: [{ flag: '--json', help: 'print one line of JSON when ready' }],
+  options: [
+    { flag: '--create', help: 'create the store if there is none, empty' },
+    { flag: '--json', help: 'print one line of JSON when ready' },
+  ],
   settings: settingNames,
   examples: [
     ['On this machine only', 'sealpost init && sealpost serve'],
@@ -41,7 +44,7 @@ export const serveCommand: SettingsCommand = {
     requireUsableTls(settings);
     const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
     const open = async (): Promise<Node> => {
-      await starting.part('the accounts of the store', () => requireKey(settings));
+      await starting.part('the accounts of the store', () => requireKey(settings, options.create === true));
       const ingestToken = await readIngestToken(resolved);
       const { openNode } = await import('../../node.ts'); // its help does not load a server
       return openNode({ settings, version: readVersion(), ingestToken, starting });
@@ -99,11 +102,14 @@ const requireTwoAddresses = ({ listen, opsListen }: Settings): void => {
     throw usageError(`The settings listen and opsListen are both ${address}. Each needs its own address.`);
 };
 
-// With another key than the one that sealed the secrets, a server would start but reject all of its accounts.
-const requireKey = async (settings: Settings): Promise<void> => {
+// With another key than the one that sealed the secrets, a server would start but reject all of its accounts; so would one that made an empty store
+// because a volume is not mounted, and senders would drop the reports that it rejects (D253).
+const requireKey = async (settings: Settings, create: boolean): Promise<void> => {
   const accounts = await withStore(settings.store, ({ admin }) => admin.list('account')).catch((error: unknown) => {
-    if (error instanceof StoreError && error.code === 'store_not_found') return []; // it is made, and has none
-    throw error;
+    if (!(error instanceof StoreError) || error.code !== 'store_not_found') throw error;
+    if (create) return [];
+    const text = `${error.message} If there should be one, check --store and that its volume is mounted. To serve a new, empty store, add --create.`;
+    throw new StoreError(error.code, text, { cause: error });
   });
   requireOpeningKey(accounts, openSecretBox(settings));
 };

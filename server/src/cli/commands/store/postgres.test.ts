@@ -23,6 +23,20 @@ const hidden = (url: string) => url.replace(':hush@', ':***@');
 /** The newest migration of this release. */
 const schema = 4;
 
+test('serve: a database without the tables is refused, and stays without them', async () => {
+  const store = server.url('absent');
+  const key = join(mkdtempSync(join(tmpdir(), 'sealpost-absent-')), 'key');
+  const listen = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
+  const { code, stderr } = await runCommand(['serve', '--store', store, '--key-file', key, ...listen]);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringMatching(
+      /^error: No store in postgres:.* Create one with: sealpost store migrate.* add --create\.\n$/,
+    ),
+  ]);
+  expect((await runCommand(['store', 'stats', '--store', store])).stderr).toContain('No store in');
+});
+
 test('store migrate: creates the tables once, and reports it', async () => {
   const store = address('made');
   expect(await runCommand(['store', 'stats', '--store', store])).toMatchObject({
