@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseFeedId } from '@sealpost/protocol';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { testStream } from '../../../../tests/support/running-ingest.ts';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
@@ -213,6 +214,20 @@ test('stream: one of the other network is rejected with advice, and nothing of i
   expect(existsSync(store)).toBe(false);
   expect((await run('stream', 'add', feedId, ...asMainnet, '--network', 'mainnet')).code).toBe(0);
   expect((await json('stream', 'list')).feeds).toHaveLength(1);
+});
+
+test('stream: one with an undefined time resolution is rejected, by add and import', async () => {
+  const strange = parseFeedId(`0x2${feedId.slice(3)}`);
+  const expected = `begins with 2, which is no time resolution: no report of it could be stored. Nothing was changed. Check the feed ID: its first digit is 0 for seconds or 1 for milliseconds.\n`;
+  const catalog = file('strange.json', [testStream(feedId), testStream(strange)]);
+  for (const args of [
+    ['add', strange, ...addArguments],
+    ['import', catalog],
+  ]) {
+    const { code, stdout, stderr } = await run('stream', ...args);
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(expected)]);
+  }
+  expect(existsSync(store)).toBe(false);
 });
 
 test('stream: a file that is not a catalog is rejected with the position', async () => {

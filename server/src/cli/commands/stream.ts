@@ -11,6 +11,7 @@ import {
   parseFeedId,
   parseStream,
   type Stream,
+  timeResolutionOf,
 } from '@sealpost/protocol';
 import type { AdminStore, Store } from '../../store/store.ts';
 import { type ChangeOrder, type ChangeSummary, changeRecords, renderSummary } from '../admin-change.ts';
@@ -86,6 +87,7 @@ const add: SettingsCommand = {
       }),
     );
     requireNetwork([created], settings.network);
+    requireResolution([created]);
     await withNewStore(({ admin }) =>
       changeRecords(session, admin, {
         kind: 'stream',
@@ -140,6 +142,16 @@ const requireFreeNames = (stored: readonly Stream[], next: readonly Stream[]): v
       `The name ${owner.name} belongs to ${owner.feedId}. Choose another, or rename that stream: sealpost stream set ${owner.feedId} --name NAME.`,
     );
   }
+};
+
+/** Rejects streams whose reports cannot be stored, because their place in time is unknown (D246). */
+const requireResolution = (streams: readonly Stream[]): void => {
+  const strange = streams.find(({ feedId }) => timeResolutionOf(feedId) === undefined);
+  if (strange === undefined) return;
+  throw new CommandError(
+    exitCodes.refused,
+    `The feed ID of ${strange.name}, ${strange.feedId}, begins with ${strange.feedId[2]}, which is no time resolution: no report of it could be stored. Nothing was changed. Check the feed ID: its first digit is 0 for seconds or 1 for milliseconds.`,
+  );
 };
 
 const describeStream = ({ name, feedId }: Stream, what: string): string => `${name} (${feedId}) ${what}.\n`;
@@ -289,6 +301,7 @@ const importStreams: SettingsCommand = {
   run: async ({ session, settings, withNewStore, print }, file: string) => {
     const streams = parseCatalog(await readJsonFile(file), file);
     requireNetwork(streams, settings.network); // before a store is made
+    requireResolution(streams);
     const summary = await withNewStore(({ admin }) =>
       registerStreams(session, admin, streams, {
         network: settings.network,
@@ -308,6 +321,7 @@ export const registerStreams = async (
   { network, ...how }: { readonly network: NetworkType } & Pick<ChangeOrder<'stream'>, 'check' | 'detail'>,
 ): Promise<ChangeSummary> => {
   requireNetwork(streams, network);
+  requireResolution(streams);
   const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
     streams.map((stream, i) => {
       const before = current[i];

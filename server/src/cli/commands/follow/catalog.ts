@@ -12,6 +12,7 @@ import {
   parseStream,
   type SignerSet,
   type Stream,
+  timeResolutionOf,
 } from '@sealpost/protocol';
 import type { AdminStore } from '../../../store/store.ts';
 import { type RawOptions, readJsonFile } from '../../command-options.ts';
@@ -69,7 +70,9 @@ export const openMirrorCatalog = async (
     registers: adopt === true || catalogFile !== undefined || signersFile !== undefined,
     register: async (administer, feedIds) => {
       const known = await entries();
-      const wanted = known === undefined ? [] : feedIds.map((feedId) => known.get(feedId) ?? missingEntry(feedId, url));
+      // One without a time resolution cannot be registered, and is warned about like any that is not; the others are mirrored.
+      const asked = feedIds.filter((feedId) => timeResolutionOf(feedId) !== undefined);
+      const wanted = known === undefined ? [] : asked.map((feedId) => known.get(feedId) ?? missingEntry(feedId, url));
       requireNetwork(wanted, network);
       const registered = await sets();
       return administer(async (admin) => {
