@@ -34,6 +34,7 @@ const feedIdField = field('feedId', 'bytes32', 'feed ID');
 const observationsField = field('observationsTimestamp', 'time', 'stream time');
 const marketStatusField = field('marketStatus', 'uint32', 'market status');
 const lastUpdateField = field('lastUpdateTimestamp', 'uint64', 'nanoseconds');
+const lastSeenField = field('lastSeenTimestampNs', 'uint64', 'nanoseconds');
 const ripcordField = field('ripcord', 'uint32', 'paused flag');
 const navDateField = field('navDate', 'uint64', 'nanoseconds');
 const price = <N extends string>(name: N) => field(name, 'int192', 'price');
@@ -133,7 +134,7 @@ export const reportSchemas = {
     fields: [
       ...headFields,
       price('mid'),
-      field('lastSeenTimestampNs', 'uint64', 'nanoseconds'),
+      lastSeenField,
       price('bid'),
       field('bidVolume', 'int192', 'amount'),
       price('ask'),
@@ -157,6 +158,25 @@ export const reportSchemas = {
       field('askVolume', 'uint64', 'count'),
       field('bidVolume', 'uint64', 'count'),
       price('lastTradedPrice'),
+    ],
+  },
+  // In beta, and changed twice: earlier layouts are not decoded (D246).
+  14: {
+    title: 'Futures',
+    headline: { price: 'midPrice', bid: 'bidPrice', ask: 'askPrice' },
+    fields: [
+      ...headFields,
+      price('midPrice'),
+      price('bidPrice'),
+      price('askPrice'),
+      field('expiryTime', 'uint64', 'seconds'),
+      field('firstDayOfNotice', 'uint64', 'seconds'),
+      lastSeenField,
+      marketStatusField,
+      field('contractMonth', 'uint32', 'count'),
+      price('goldmanRollPrice'),
+      field('currentBusinessDay', 'uint32', 'count'),
+      price('interpolatedGoldmanRollPrice'),
     ],
   },
 } as const satisfies Record<number, SchemaRow>;

@@ -108,7 +108,7 @@ test('report: a body whose length is no multiple of a word must be padded with z
 test('body: an unknown version or timestamp resolution is in the error', () => {
   const unknown = (prefix: string) => () => decodeReportBody(hex(`0x${prefix}${sample.body.slice(6)}`));
   expect(unknown('0000')).toThrow('The feed ID names schema version 0, which this release does not know.');
-  expect(unknown('000e')).toThrow('schema version 14');
+  expect(unknown('000f')).toThrow('schema version 15');
   expect(unknown('2003')).toThrow('The feed ID names time resolution 2, which is not defined.');
   expect(reasonOf(unknown('0fff'))).toBe('unknown_schema');
   expect(reasonOf(unknown('2003'))).toBe('malformed_body');

@@ -90,6 +90,36 @@ const fieldTable: FieldTable = {
     bidVolume: BigInt(bidLots),
     lastTradedPrice,
   }),
+  14: ({ price, bid, ask, settledAt, session, averageOver }) => {
+    const { contractMonth, expiryTime, firstDayOfNotice, currentBusinessDay } = contractAt(settledAt);
+    return {
+      midPrice: price,
+      bidPrice: bid,
+      askPrice: ask,
+      expiryTime: BigInt(expiryTime),
+      firstDayOfNotice: BigInt(firstDayOfNotice),
+      lastSeenTimestampNs: toNs(settledAt),
+      marketStatus: openCodeOf(session),
+      contractMonth,
+      goldmanRollPrice: price,
+      currentBusinessDay,
+      interpolatedGoldmanRollPrice: averageOver(60 * minute),
+    };
+  },
+};
+
+/** The future that is traded at a second: it expires on the 20th, and has the month after that in its name. */
+const contractAt = (seconds: number) => {
+  const now = new Date(seconds * 1_000);
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()];
+  const expiryMs = Date.UTC(year, day < 20 ? month : month + 1, 20);
+  const weekdays = Array.from({ length: day }, (_, i) => new Date(Date.UTC(year, month, i + 1)).getUTCDay());
+  return {
+    expiryTime: expiryMs / 1_000,
+    firstDayOfNotice: expiryMs / 1_000 + 2 * 86_400,
+    contractMonth: ((new Date(expiryMs).getUTCMonth() + 1) % 12) + 1,
+    currentBusinessDay: weekdays.filter((weekday) => weekday % 6 !== 0).length,
+  };
 };
 
 /** The fee tokens of a seed. */

@@ -1,5 +1,6 @@
 import { parseCatalog, schemaVersionOf, timeResolutionOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { createSpecStream, parseSpecName } from './scenario/stream-specs.ts';
 import { createCatalog, createStreams } from './streams.ts';
 
 const catalog = createCatalog('testnet');
@@ -15,6 +16,12 @@ test('every schema version from 2 to 13 has a stream, all in seconds', () => {
   const versions = new Set(catalog.map(({ feedId }) => schemaVersionOf(feedId)));
   expect([...versions].sort((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   expect(catalog.every(({ feedId }) => timeResolutionOf(feedId) === 'seconds')).toBe(true);
+});
+
+test('version 14 has a kind, but no stream of the catalog', () => {
+  expect(
+    schemaVersionOf(createSpecStream('testnet', parseSpecName('ETH/USD-Streams-FuturesPrice'), 0).stream.feedId),
+  ).toBe(14);
 });
 
 test('one stream is tested, one hidden, one to be decommissioned, one decommissioned', () => {

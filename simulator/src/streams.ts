@@ -1,5 +1,5 @@
 // The table of simulated streams, and the table of kinds, which define schema, interval and market hours. Every schema version from 2 to
-// 13 has a stream; existing client libraries reject others.
+// 13 has a stream; existing client libraries reject others, so version 14 has a kind only.
 import {
   compareStreams,
   type FeedId,
@@ -45,6 +45,7 @@ const kinds = {
   EquityPrice: kind(11, 1, 'us-equities-extended', 'Equities', 'Equities', 'premium'),
   ExchangeRate: kind(7, 30, 'always', 'Crypto', 'Crypto'),
   ForexPrice: kind(8, 1, 'forex', 'Forex', 'Forex'),
+  FuturesPrice: kind(14, 1, 'forex', 'Commodities', 'Futures', 'premium'),
   InterestRate: kind(5, 60, 'daily-strike', 'Macroeconomics', 'Datalink'),
   NAV: kind(9, 60, 'daily-strike', 'NAV', 'Datalink'),
   NextNAV: kind(12, 60, 'daily-strike', 'NAV', 'Datalink'),

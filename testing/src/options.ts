@@ -6,6 +6,7 @@ import {
   isSchemaVersion,
   matchStreams,
   parseFeedId,
+  reportSchemas,
   type Stream,
   schemaVersionOf,
   timeResolutionOf,
@@ -188,12 +189,13 @@ const chooseStream = (argument: string, option: unknown, catalog: readonly Strea
 
 /** Schema versions that a report can be made of. */
 const schemaMin = 2;
+const schemaMax = Math.max(...Object.keys(reportSchemas).map(Number));
 
 const readFeedId = (argument: string, name: string, feedId: unknown, schema: unknown): FeedId => {
   const version = schema ?? (feedId === undefined ? 3 : undefined);
   const isVersion = typeof version === 'number' && isSchemaVersion(version) && version >= schemaMin;
   if (version !== undefined && !isVersion)
-    throw unexpected(`${argument}.schema`, schema, 'a schema version from 2 to 13');
+    throw unexpected(`${argument}.schema`, schema, `a schema version from ${schemaMin} to ${schemaMax}`);
   if (feedId === undefined) {
     const digest = createHash('sha256').update(`sealpost testing ${name}`).digest('hex');
     return parseFeedId(`0x${Number(version).toString(16).padStart(4, '0')}${digest.slice(4)}`);
@@ -203,7 +205,7 @@ const readFeedId = (argument: string, name: string, feedId: unknown, schema: unk
     throw unexpected(field, feedId, '0x and 64 hex digits');
   const own = schemaVersionOf(feedId);
   if (!isSchemaVersion(own) || own < schemaMin || timeResolutionOf(feedId) === undefined)
-    throw unexpected(field, feedId, 'a feed ID of a schema version from 2 to 13, such as 0x0003…');
+    throw unexpected(field, feedId, `a feed ID of a schema version from ${schemaMin} to ${schemaMax}, such as 0x0003…`);
   if (version !== undefined && version !== own)
     throw unexpected(`${argument}.schema`, schema, `${own}, as in the feed ID, or none`);
   return parseFeedId(feedId);

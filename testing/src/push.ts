@@ -57,11 +57,18 @@ const byName: Readonly<Record<string, bigint | number>> = {
   newMultiplier: 0n,
   activationDateTime: 0,
   duration: 86_400,
+  contractMonth: 12,
+  currentBusinessDay: 1,
 };
 
 const marketOpen = 2;
 
-const defaultOf = ({ name, unit }: Field, price: bigint, observationsMs: number, unitMs: number): bigint | number => {
+const defaultOf = (
+  { name, type, unit }: Field,
+  price: bigint,
+  observationsMs: number,
+  unitMs: number,
+): bigint | number => {
   const named = byName[name];
   if (named !== undefined) return named;
   switch (unit) {
@@ -71,7 +78,7 @@ const defaultOf = ({ name, unit }: Field, price: bigint, observationsMs: number,
     case 'stream time':
       return (observationsMs + expiryMs) / unitMs; // the expiry: the others are fixed
     case 'seconds':
-      return Math.floor(observationsMs / 1_000);
+      return type === 'uint64' ? BigInt(Math.floor(observationsMs / 1_000)) : Math.floor(observationsMs / 1_000);
     case 'nanoseconds':
       return BigInt(observationsMs) * 1_000_000n;
     case 'native token':

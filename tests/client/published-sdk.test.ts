@@ -22,7 +22,7 @@ type Sdk = {
 
 // It reads ids with second resolution, and of those the versions 2 to 13.
 const readable = reportVectors.reports.filter(
-  ({ version, timeResolution }) => version !== 1 && timeResolution === 'seconds',
+  ({ version, timeResolution }) => version > 1 && version < 14 && timeResolution === 'seconds',
 );
 
 test.each(readable)('published SDK: decodes $name to the same values', ({ version, fullReport, decoded }) => {

@@ -24,6 +24,22 @@ const ether = async (effects: (feedIds: readonly FeedId[]) => readonly Effect[] 
   return simulate(names('ETH/USD'), effects(feedIds));
 };
 
+test('scenario: a future has the contract that is traded, and expires after its reports', async () => {
+  const [body] = bodiesOf(await simulate(names('ETH/USD-Streams-FuturesPrice')), start, 1);
+  expect(body).toMatchObject({
+    version: 14,
+    expiryTime: BigInt(Date.parse('2026-03-20') / 1_000),
+    firstDayOfNotice: BigInt(Date.parse('2026-03-22') / 1_000),
+    contractMonth: 4,
+    currentBusinessDay: 10,
+    lastSeenTimestampNs: BigInt(start) * 1_000_000_000n,
+    marketStatus: 2,
+  });
+  const december = Date.parse('2026-12-21T14:30:00Z') / 1_000;
+  const [later] = bodiesOf(await simulate(names('ETH/USD-Streams-FuturesPrice')), december, 1);
+  expect(later).toMatchObject({ expiryTime: BigInt(Date.parse('2027-01-20') / 1_000), contractMonth: 2 });
+});
+
 test('scenario: the same seed and effects give the same bytes, known from the start or added on the way', async () => {
   const effects = (feedIds: readonly FeedId[]): readonly Effect[] => [
     { kind: 'jump', from: start + 5, feedIds, percent: -20 },
