@@ -3,13 +3,15 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { streamOfSchema } from '../../../../../tests/support/exports/schema-reports.ts';
 import { act, openRunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
@@ -115,6 +117,51 @@ test('an export that ended before its first file makes way for one with other ar
     code: 1,
     stderr: expect.stringContaining('--from was 1, now it is not'),
   });
+});
+
+test('a log that names a file outside of the folder is rejected, and nothing is written there; a link too', async () => {
+  const outside = newFolder();
+  mkdirSync(outside);
+  const state = () => readdirSync(outside).map((name) => readFileSync(join(outside, name), 'utf8'));
+  const refused = async (out: string, text: string): Promise<void> => {
+    const { code, stdout, stderr } = await run(args(out));
+    expect([code, stdout, stderr]).toEqual([1, '', `error: ${text} Export into another folder.\n`]);
+    expect(state()).toEqual(kept);
+  };
+  writeFileSync(join(outside, 'mine'), 'mine');
+  const kept = state();
+  for (const name of [
+    `../${basename(outside)}/V7-USD`,
+    join(outside, 'V7-USD'),
+    '..',
+    '.hidden',
+    'a\\b',
+    'a/b',
+    '',
+    null,
+  ]) {
+    for (const kind of ['stream', 'file']) {
+      const out = newFolder();
+      await run(args(out), { interruption: abortAfter(6) });
+      const log = join(out, '_sealpost-export.log');
+      const lines = readFileSync(log, 'utf8').split('\n');
+      const at = lines.findIndex((line) => line.startsWith(`{"${kind}"`));
+      const line = JSON.parse(lines[at] as string); // there is one of each
+      lines[at] = JSON.stringify({ [kind]: { ...line[kind], file: name } });
+      writeFileSync(log, lines.join('\n'));
+      await refused(out, `Line ${at + 1} of ${log} has ${JSON.stringify(name)} for the name of a file.`);
+    }
+  }
+  const out = newFolder();
+  await run(args(out));
+  const [file = ''] = filesOf(out);
+  for (const name of [file, '_sealpost-export.log']) {
+    renameSync(join(out, name), join(out, 'moved'));
+    symlinkSync(join(outside, 'mine'), join(out, name));
+    await refused(out, `${join(out, name)} is a symbolic link.`);
+    renameSync(join(out, 'moved'), join(out, name));
+  }
+  expect((await run(args(out))).code).toBe(0);
 });
 
 test('a file that is missing or was cut is written again, and a cut log counts up to its last whole line', async () => {

@@ -1,6 +1,7 @@
 // The log of an export folder, `_sealpost-export.log`: what is exported, and which files are complete. Lines are only appended, each is on the
 // disk before the next file is begun, and a line that was cut off counts as not written (D188).
-import { type FileHandle, open, readFile } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId } from '@sealpost/protocol';
 import { CommandError, exitCodes } from '../../failure.ts';
@@ -54,8 +55,9 @@ export type ExportLog = {
   readonly bytes: number;
 };
 
-/** Reads the log of a folder; an empty one if there is none. */
+/** Reads the log of a folder; an empty one if there is none. Rejects one that leads out of the folder. */
 export const readLog = async (path: string): Promise<ExportLog> => {
+  await requireNoLink(path);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
@@ -66,20 +68,43 @@ export const readLog = async (path: string): Promise<ExportLog> => {
     .slice(0, -1)
     .map((line, i) => parseLine(path, line, i + 1));
   const log = fold(lines);
+  for (const days of log.files.values())
+    for (const { file } of days.values()) await requireNoLink(join(dirname(path), file));
   // The arguments end the first entry: without them its streams may have been cut off.
   return log.arguments === undefined ? emptyLog() : { ...log, bytes: Buffer.byteLength(whole) };
 };
 
-const parseLine = (path: string, line: string, number: number): Line => {
-  try {
-    const parsed = Object(JSON.parse(line)) as Line; // written by `openExportLog`
-    if (!('arguments' in parsed) || parsed.log === logVersion) return parsed;
-  } catch (cause) {
-    const text = `Line ${number} of ${path} is not JSON. Export into another folder.`;
-    throw new CommandError(exitCodes.refused, text, { cause });
-  }
-  throw new CommandError(exitCodes.refused, `${path} was written by another release. Export into another folder.`);
+/** The folder may be somebody else's: what is written must stay inside it. */
+const requireNoLink = async (path: string): Promise<void> => {
+  const isLink = await lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false, // reading it says why
+  );
+  if (isLink) throw refusal(`${path} is a symbolic link.`);
 };
+
+/** What `nameFiles` makes: no path. */
+const isFileName = (name: unknown): boolean => typeof name === 'string' && /^\w[\w.-]*$/.test(name);
+
+const parseLine = (path: string, line: string, number: number): Line => {
+  const parsed = parseObject(path, line, number);
+  if ('arguments' in parsed && parsed.log !== logVersion) throw refusal(`${path} was written by another release.`);
+  const named = 'stream' in parsed ? parsed.stream : 'file' in parsed ? parsed.file : undefined;
+  if (named !== undefined && !isFileName(named?.file))
+    throw refusal(`Line ${number} of ${path} has ${JSON.stringify(named?.file)} for the name of a file.`);
+  return parsed;
+};
+
+const parseObject = (path: string, line: string, number: number): Line => {
+  try {
+    return Object(JSON.parse(line)) as Line; // written by `openExportLog`
+  } catch (cause) {
+    throw refusal(`Line ${number} of ${path} is not JSON.`, { cause });
+  }
+};
+
+const refusal = (what: string, options?: ErrorOptions): CommandError =>
+  new CommandError(exitCodes.refused, `${what} Export into another folder.`, options);
 
 const fold = (lines: readonly Line[]): Omit<ExportLog, 'bytes'> => {
   const files = new Map<FeedId, Map<number, LoggedFile>>();
