@@ -81,6 +81,8 @@ test.skipIf('missing' in pgbouncer)(
       const outcomes = await Promise.all(nodes.map(({ reports }) => reports.append(run(40, 20))));
       expect(outcomes.flat().filter((outcome) => outcome === 'stored')).toHaveLength(10);
       expect((await second.reports.page(stream, t0, 100)).reports).toHaveLength(60);
+      await first.retention.update(() => ({ days: 30, bytes: null }));
+      expect(await second.retention.get()).toEqual({ days: 30, bytes: null });
     } finally {
       for (const node of nodes) await node.close();
     }

@@ -42,6 +42,8 @@ export type WritePath = {
   readonly store: Store;
   readonly view: AdminView;
   readonly ingest: Ingest;
+  /** A lower retention that waits to be applied. */
+  readonly waitingRetention: () => string | undefined;
   readonly close: () => Promise<void>;
 };
 
@@ -125,15 +127,16 @@ const openIngest = async (
   );
   const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
-  const stopRetention = startRetention(store.reports, streams, rules, reportNowMs, (error) =>
+  const retention = startRetention(store, streams, rules, reportNowMs, (error) =>
     observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
   );
   return {
     store,
     view,
     ingest,
+    waitingRetention: retention.waiting,
     close: async () => {
-      await stopRetention();
+      await retention.stop();
       await ingest.close();
       view.close();
       await store.close();

@@ -20,6 +20,7 @@ import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/sta
 import type { SandboxParts } from './sandbox/parts.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
+import { limitsOf } from './store/retention.ts';
 import type { Damage, Store, WritingPart } from './store/store.ts';
 
 export type Node = {
@@ -93,9 +94,9 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
-    const opened = withAnnouncedKeys(await openWritePath(nodeSettings, observe, starting, sandbox), box, observe);
+    const opened = announced(await openWritePath(nodeSettings, observe, starting, sandbox), box, settings, observe);
     write = opened;
-    const looks = [reloads.describe, createMissingKeys(opened.view, box)];
+    const looks = [reloads.describe, createMissingKeys(opened.view, box), () => opened.waitingRetention() ?? []];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {
@@ -140,9 +141,10 @@ const stopLogged = async (reason: string, close: () => Promise<void>, observe: L
 /** Secrets stay in this process; the other settings also go to workers. */
 const withoutSecrets = ({ key, ingestToken, ...others }: Settings) => others;
 
-/** A write path that says which keys the node has, for as long as it is open. */
-const withAnnouncedKeys = (opened: WritePath, box: SecretBox, observe: Listener): WritePath => {
-  const stop = announceKeys(opened.store.keyHolders, box, (error) => observe(notAnnounced(error)));
+/** A write path whose node announces its keys and its retention, for as long as it is open. */
+const announced = (opened: WritePath, box: SecretBox, settings: Settings, observe: Listener): WritePath => {
+  const onTrouble = (error: unknown) => observe(notAnnounced(error));
+  const stop = announceKeys(opened.store.keyHolders, box, onTrouble, limitsOf(settings));
   return {
     ...opened,
     close: async () => {
@@ -156,7 +158,8 @@ const notAnnounced = (error: unknown) =>
   ({
     kind: 'warning',
     code: 'keys_not_announced',
-    message: 'This node could not announce its keys. `secret rewrap` may not wait for it.',
+    message:
+      'This node could not announce its keys and its retention. `secret rewrap` may not wait for it, and other nodes may apply a shorter retention after a day.',
     error,
   }) as const;
 

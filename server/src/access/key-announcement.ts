@@ -1,8 +1,8 @@
-// Announces which keys a running node has, so that `secret rewrap` does not use a key that some node lacks (D150).
+// Announces which keys a running node has, so that `secret rewrap` does not use a key that some node lacks (D150), and its retention (D240).
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { within } from '../runtime/deadline.ts';
-import type { KeyHolders } from '../store/nodes.ts';
+import type { KeyHolders, RetentionLimits } from '../store/nodes.ts';
 import type { SecretBox } from './secrets.ts';
 
 const everyMs = 1_000;
@@ -13,6 +13,7 @@ export const announceKeys = (
   holders: KeyHolders,
   box: SecretBox,
   onTrouble: (error: unknown) => void,
+  retention?: RetentionLimits,
 ): (() => Promise<void>) => {
   // Containers may have the same host name, and each a process 1: the ID keeps their announcements apart.
   const node = `${hostname()}, process ${process.pid}, ID ${randomBytes(6).toString('hex')}`;
@@ -20,7 +21,7 @@ export const announceKeys = (
   let underWay: Promise<void> | undefined;
   const announce = async (): Promise<void> => {
     try {
-      await holders.announce({ node, keyIds: box.keyIds() });
+      await holders.announce({ node, keyIds: box.keyIds(), retention });
       isTroubled = false;
     } catch (error) {
       if (!isTroubled) onTrouble(error);

@@ -44,6 +44,8 @@ export const copyStore = async (from: Store, to: Store, { onProgress, signal }: 
   );
   await copyQuarantine(from, to);
   await copyUsage(from, to);
+  const retention = await from.retention.get();
+  if (retention !== undefined) await to.retention.update((current) => current ?? retention);
   await compareReports(from.reports, to.reports, (reports) => onProgress?.({ part: 'compared', reports }), signal);
   const { length: damaged } = await from.findDamage();
   return { ...copied, damaged: copied.damaged + damaged, auditEntries };

@@ -30,6 +30,7 @@ const dependents: Readonly<Record<string, string>> = {
   audit: 'the proof that the audit log is complete',
   usage: 'the usage of one account and route on one day',
   secretUses: 'when one secret was last used',
+  retention: 'how long reports are kept: the longest retention that a node announces applies at once',
 };
 
 /** What depends on a record, to help an operator decide what to do. */

@@ -132,6 +132,35 @@ export const testNodes = (contract: Contract, store: () => Store, engine: () => 
       await other.close();
     }
   });
+  contract(
+    'a node’s retention is visible to every process, and the retention that applies is changed by any of them',
+    async () => {
+      const other = await engine().open('read');
+      try {
+        const limits = { days: 30, bytes: null };
+        await store().keyHolders.announce({ node: 'here', keyIds: ['a'], retention: limits });
+        expect(await other.keyHolders.list()).toEqual([{ node: 'here', keyIds: ['a'], retention: limits }]);
+        expect(await other.retention.get()).toBeUndefined();
+        const waiting = { days: 3, bytes: 1e6, fromMs: 5 };
+        expect(await store().retention.update(() => ({ ...limits, waiting }))).toEqual({ ...limits, waiting });
+        expect(await other.retention.get()).toEqual({ ...limits, waiting });
+        const failed = other.retention.update(() => {
+          throw new Error('not now');
+        });
+        await expect(failed).rejects.toThrow('not now');
+        await Promise.all(
+          [store(), other].flatMap((one) =>
+            Array.from({ length: 5 }, () =>
+              one.retention.update((current) => ({ bytes: null, days: (current?.days ?? 0) + 1 })),
+            ),
+          ),
+        );
+        expect(await store().retention.get()).toEqual({ days: 40, bytes: null });
+      } finally {
+        await other.close();
+      }
+    },
+  );
   contract('several nodes on a store are listed each, whichever announced last, until each withdraws', async () => {
     const other = await engine().open('read');
     const listed = async () => (await other.keyHolders.list()).map(({ node, keyIds }) => [node, ...keyIds]);

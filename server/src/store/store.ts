@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
 import type { AtOnceOrLater, CopyBytes, InSlices } from '../runtime/reading.ts';
 import type { CandleRange, CandleSlice } from './candle-rollup.ts';
-import type { KeyHolders, NodeExchange } from './nodes.ts';
+import type { KeyHolders, NodeExchange, RetentionRecord } from './nodes.ts';
 
 /** The time a report is valid for, both ends inclusive. */
 export type Window = { readonly validFromMs: number; readonly observationsMs: number };
@@ -348,6 +348,7 @@ export type Store = {
   /** Undefined where one node has the store to itself. */
   readonly nodes: NodeExchange | undefined;
   readonly keyHolders: KeyHolders;
+  readonly retention: RetentionRecord;
   /** The damaged records that were come across since the store was opened, and those set aside before. */
   readonly damage: () => readonly Damage[];
   /** What this process cannot write to at present, and why; it is tried again until it works. */

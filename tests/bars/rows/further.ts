@@ -57,6 +57,12 @@ export const furtherBars = {
     bounds: { violations: { max: 0 } },
     control: 'planted bugs, from appending without the lock to tokens counted twice',
   },
+  retention: {
+    test: 'nodes with a retention of 30 and of 3 days on one PostgreSQL with 29 days of reports, started, stopped and killed in turn',
+    files: ['tests/shared-retention.test.ts'],
+    bounds: { 'days deleted': { max: 0 } },
+    control: 'the shorter one, confirmed',
+  },
   responses: {
     test: 'each response compared with its request (stream, window, bytes, request ID): 20 clients pipeline requests of 13 kinds and read in bursts, over plain HTTP, TLS, workers, HAProxy and nginx, some of them shed or aborted',
     files: ['tests/http/responses-belong.test.ts'],

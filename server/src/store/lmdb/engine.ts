@@ -35,6 +35,7 @@ import { toPage } from './read/found-reports.ts';
 import { createReportReader } from './read/report-reader.ts';
 import { listSetAside } from './read/set-aside.ts';
 import { countStreams, openReportTables, type ReportTables, readCounters } from './report-tables.ts';
+import { createLmdbRetention } from './retention-record.ts';
 import { leaveRunningMark, type RunningMark } from './running-mark.ts';
 import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
@@ -280,6 +281,7 @@ const composeStore = (
     usage: createLmdbUsage(adminEnvironment, damage, writer.addUsage),
     nodes: undefined,
     keyHolders: createFileKeyHolders(folder),
+    retention: createLmdbRetention(adminEnvironment, damage, writer.administer),
     damage: damage.list,
     stops: writer.stops,
     findDamage: async () => [...checkAdministration(adminEnvironment), ...checkAgreement(environment, tables)],

@@ -3,7 +3,13 @@
 
 import { quarantineBytesMax, quarantineLinesMax } from '../bounds.ts';
 import { encodeRecord } from '../format/record.ts';
-import { type KeyHolder, type KeyHolders, keyHolderFreshMs } from '../nodes.ts';
+import {
+  type AppliedRetention,
+  type KeyHolder,
+  type KeyHolders,
+  keyHolderFreshMs,
+  type RetentionRecord,
+} from '../nodes.ts';
 import { type Quarantine, type QuarantinedReport, type Store, StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import { createMemoryAdmin } from './admin.ts';
@@ -23,6 +29,7 @@ export const createStoreMemory = (): StoreMemory => {
   const admin = createMemoryAdmin();
   const usage = createMemoryUsage();
   const keyHolders = createMemoryKeyHolders();
+  const retention = createMemoryRetention();
   let isWritten = false;
   return {
     open: (mode, tell = () => {}) => {
@@ -68,6 +75,7 @@ export const createStoreMemory = (): StoreMemory => {
         usage,
         nodes: undefined,
         keyHolders,
+        retention,
         damage: () => [],
         stops: () => [],
         findDamage: async () => [],
@@ -108,5 +116,16 @@ const createMemoryKeyHolders = (): KeyHolders => {
       [...holders.values()]
         .filter(({ atMs }) => performance.now() - atMs <= keyHolderFreshMs)
         .map(({ holder }) => holder),
+  };
+};
+
+const createMemoryRetention = (): RetentionRecord => {
+  let applied: AppliedRetention | undefined;
+  return {
+    get: async () => applied,
+    update: async (change) => {
+      applied = change(applied);
+      return applied;
+    },
   };
 };

@@ -26,7 +26,7 @@ import { createPartitions, type Partitions } from './partitions.ts';
 import { createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
 import { createReportWrites, type ReportWrites } from './report-writes.ts';
-import { readStats, trimPartition } from './retention.ts';
+import { createRetentionRecord, readStats, trimPartition } from './retention.ts';
 import { saltMax } from './rows.ts';
 import { lineageOfDatabase, lookAtLayout, migratePostgres, type Tables, tablesOf } from './schema.ts';
 import { createPostgresUsage } from './usage.ts';
@@ -182,6 +182,7 @@ const compose = async (
     usage: createPostgresUsage(reads.run, writer, tables),
     nodes: createNodeExchange(news.run, tables),
     keyHolders: createTableKeyHolders(news.run, tables),
+    retention: createRetentionRecord(slow.run, writer, tables, damage),
     damage: damage.list,
     stops: () => [reportWrites.current() ?? []].flat(),
     findDamage: () => checkDatabase(slow.run, tables),

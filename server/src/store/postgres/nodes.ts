@@ -1,7 +1,7 @@
 // Exchanges short-lived values between the nodes on a database: rows that live for seconds, in an unlogged table that standbys lack and a crash empties.
 // Their commits wait for neither disk nor standby.
 import { randomUUID } from 'node:crypto';
-import { type KeyHolders, keyHolderFreshMs, type NodeExchange } from '../nodes.ts';
+import { type KeyHolders, keyHolderFreshMs, type NodeExchange, type RetentionLimits } from '../nodes.ts';
 import type { Run } from './connection.ts';
 import { numberList, textList } from './rows.ts';
 import type { Tables } from './schema.ts';
@@ -44,13 +44,13 @@ export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
   };
 };
 
-/** Which keys the nodes have: rows of the same table with turn 0, which no exchange reads, since its turns begin at 1, and which it removes like any other. */
+/** What the nodes announce: rows of the same table with turn 0, which no exchange reads, since its turns begin at 1, and which it removes like any other. */
 export const createTableKeyHolders = (run: Run, t: Tables): KeyHolders => ({
-  announce: async ({ node, keyIds }) => {
+  announce: async ({ node, keyIds, retention }) => {
     await run(
       `INSERT INTO ${t.nodeNews} (node, turn, news) VALUES ($1::text, 0, $2::bytea)
        ON CONFLICT (node, turn) DO UPDATE SET news = excluded.news, told_at = now()`,
-      [node, Buffer.from(JSON.stringify(keyIds))],
+      [node, Buffer.from(JSON.stringify([...keyIds, ...(retention ? [retention] : [])]))],
     );
   },
   withdraw: async (node) => {
@@ -63,6 +63,10 @@ export const createTableKeyHolders = (run: Run, t: Tables): KeyHolders => ({
        ORDER BY node`,
       [],
     );
-    return rows.map(({ node, news }) => ({ node, keyIds: JSON.parse(Buffer.from(news).toString()) as string[] })); // written above
+    return rows.map(({ node, news }) => {
+      const told = JSON.parse(Buffer.from(news).toString()) as (string | RetentionLimits)[]; // written above; older releases look for a key in it
+      const keyIds = told.filter((one) => typeof one === 'string');
+      return { node, keyIds, retention: told.find((one) => typeof one === 'object') };
+    });
   },
 });

@@ -1,8 +1,11 @@
 // Removes old reports from PostgreSQL by dropping whole partitions, and counts what they hold. When space runs short it never drops the partition with the
 // newest reports, and keeps each stream's newest report of the others (D147). Readers hide what is older than retention (D52).
 import { positionsKept } from '../bounds.ts';
+import type { DamageLog } from '../damage.ts';
+import { decodeRecord, encodeRecord } from '../format/record.ts';
 import { withPrice } from '../format/report-contents.ts';
 import { attempt } from '../format/report-correction.ts';
+import type { AppliedRetention, RetentionRecord } from '../nodes.ts';
 import type { ReportStats, Retention } from '../store.ts';
 import { candleRows, putCandles } from './append.ts';
 import type { Run, WriteConnection } from './connection.ts';
@@ -127,5 +130,33 @@ export const readStats = async (run: Run, t: Tables): Promise<ReportStats> => {
     reportBytes: row?.report_bytes ?? 0,
     usedBytes: bytes,
     fileBytes: bytes,
+  };
+};
+
+/** Retention as the nodes on the database apply it. */
+export const createRetentionRecord = (
+  run: Run,
+  { write }: WriteConnection,
+  t: Tables,
+  damage: DamageLog,
+): RetentionRecord => {
+  const read = async (on: Run): Promise<AppliedRetention | undefined> => {
+    const [table] = await on<{ found: string | null }>('SELECT to_regclass($1::text)::text AS found', [t.retention]);
+    if (table?.found == null) return undefined;
+    const [row] = await on<{ record: Buffer }>(`SELECT record FROM ${t.retention}`);
+    const decode = () => row && decodeRecord<AppliedRetention>(row.record, 'the retention that is applied');
+    return damage.contain({ table: 'retention', key: 'applied' }, decode);
+  };
+  return {
+    get: () => read(run),
+    update: (change) =>
+      write(async (on) => {
+        await takeLock(on, t, 'admin');
+        const applied = change(await read(on));
+        await on(`CREATE TABLE IF NOT EXISTS ${t.retention} (record bytea NOT NULL)`);
+        await on(`DELETE FROM ${t.retention}`);
+        await on(`INSERT INTO ${t.retention} VALUES ($1::bytea)`, [encodeRecord(applied)]);
+        return applied;
+      }),
   };
 };

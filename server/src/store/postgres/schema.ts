@@ -25,6 +25,8 @@ export type Tables = {
   readonly nodeNews: string;
   readonly migrations: string;
   readonly layout: string;
+  /** One row. Made when it is first written, so that nodes of the release before can share the schema. */
+  readonly retention: string;
   readonly lineage: string;
   /** Notified in every transaction that other nodes must see. */
   readonly channel: string;
@@ -49,6 +51,7 @@ export const tablesOf = (schema: string): Tables => ({
   nodeNews: `${quoted(schema)}.node_news`,
   migrations: `${quoted(schema)}.migrations`,
   layout: `${quoted(schema)}.layout`,
+  retention: `${quoted(schema)}.retention`,
   lineage: `${quoted(schema)}.lineage`,
   channel: `${schema}_changed`,
 });

@@ -16,6 +16,7 @@ import { type CheckOptions, type CheckResult, checkStore, latestFault, type Prob
 import { copyCommand } from './copy.ts';
 import { addressOf, copyStoreFolder, folderOf, requireEmpty, requireNoStore } from './folder.ts';
 import { repairCommand } from './repair.ts';
+import { retainCommand } from './retain.ts';
 
 const stats: SettingsCommand = {
   name: 'stats',
@@ -229,6 +230,6 @@ const checkQuickly = async (store: Store, folder: string): Promise<void> => {
 
 export const storeCommands: CommandGroup = {
   name: 'store',
-  summary: 'Maintain the store: stats, verify, repair, backup, restore, migrate, copy.',
-  commands: [stats, verify, repairCommand, backup, restore, migrate, copyCommand],
+  summary: 'Maintain the store: stats, verify, repair, backup, restore, migrate, copy, retain.',
+  commands: [stats, verify, repairCommand, backup, restore, migrate, copyCommand, retainCommand],
 };

@@ -16,6 +16,7 @@ export const adminDecoders: Readonly<Record<string, (entry: AdminEntry) => unkno
   usage: decodeCount,
   secretUses: decodeCount,
   writer: decodeCount,
+  retention: decodeCount,
 };
 
 /** A key as people read it. */
