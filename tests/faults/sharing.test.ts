@@ -97,6 +97,7 @@ test('sharing: readers that were killed are counted as their places are freed, l
   takePlace(reader, place, createDamageLog());
   const writer = openWriter({
     folder,
+    files: { reports: reader.files, admin: undefined },
     place,
     tell,
     closings: createClosings(),

@@ -384,6 +384,7 @@ export type StoreErrorCode =
   | 'store_outcome_unknown'
   | 'store_stopped'
   | 'store_taken_over'
+  | 'store_replaced'
   | 'store_closed';
 
 /** An operating failure of the store; the text says what to do. */

@@ -70,4 +70,11 @@ export const furtherBars = {
     bounds: { 'of other requests': { max: 0 }, cut: { max: 0 } },
     control: 'https of Node, which loses requests',
   },
+  replaced: {
+    test: 'the folder or single files of a store deleted, moved or replaced under a real node during ingest; everything sent from then on must be rejected',
+    files: ['tests/faults/replaced-store.test.ts'],
+    count: { unit: 'replacements', reduced: 7, full: 700, part: 70 },
+    bounds: { 'acknowledged afterwards': { max: 0 } },
+    control: 'taking sent reports for stored',
+  },
 } as const satisfies Readonly<Record<string, Row>>;

@@ -84,6 +84,7 @@ export const openLmdbStore = async (
     reports = opened;
     writer = openWriter({
       folder,
+      files: { reports: opened.environment.files, admin: admin.files },
       place: mode === 'write' ? place : undefined,
       tell: passDamage(tell, damage),
       closings,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -100,4 +100,22 @@ test('table: lmdb’s asynchronous and shared-buffer calls are not available', (
     expect([name in table, name in environment.root]).toEqual([false, false]);
   expect(() => table.put(keys.short, short)).toThrow('outside of a transaction');
   expect(() => table.remove(keys.short)).toThrow('outside of a transaction');
+});
+
+test('replaced: an older file that is copied over the open one ends writing', async () => {
+  const [home, backup] = [
+    mkdtempSync(join(tmpdir(), 'sealpost-copied-')),
+    mkdtempSync(join(tmpdir(), 'sealpost-older-')),
+  ];
+  const { root, ...opened } = openEnvironment(home, false);
+  const records = openTable({ root, ...opened }, 'records');
+  const put = () => root.transactionSync(() => records.put(keys.short, short));
+  put();
+  await root.backup(backup, true);
+  for (let done = 0; done < 3; done += 1) put();
+  writeFileSync(join(home, 'data.mdb'), readFileSync(join(backup, 'data.mdb'))); // the same inode
+  expect(put).toThrow(expect.objectContaining({ code: 'store_replaced' }));
+  expect(put).toThrow(expect.objectContaining({ code: 'store_replaced' }));
+  await root.close();
+  for (const folder of [home, backup]) rmSync(folder, { recursive: true });
 });

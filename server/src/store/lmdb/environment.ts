@@ -5,6 +5,7 @@ import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb'
 import type { RecordBytes } from '../format/record-bytes.ts';
 import { StoreError } from '../store.ts';
 import { isPoisoned, openFailure } from './failure.ts';
+import { filesIn, replacedStore, requireFiles } from './opened-files.ts';
 import { completeCreation, corruptStore, createHeadroom, pagesFile, preparePagesFile } from './pages-file.ts';
 
 /**
@@ -43,6 +44,8 @@ export type Root = {
 export type Environment = {
   readonly root: Root;
   readonly folder: string;
+  /** The files that it was opened with, for another thread of this process. */
+  readonly files: string | undefined;
   /** Opens a table under exactly this name; undefined where it is not there and not created. */
   readonly openNamed: (name: string, create: boolean) => Table | undefined;
   /** Whether LMDB refuses every further transaction. */
@@ -61,10 +64,16 @@ export type SharedEnvironment = {
   readonly closings: () => number;
   /** Whether the other thread has released it since so many closings; waits briefly for that. */
   readonly mayReopen: (seen: number) => boolean;
+  /** What the other thread has opened; this one opens nothing else. */
+  readonly files?: string | undefined;
 };
 
 /** For the thread that writes: it never reopens by itself. */
-export const neverReopened: SharedEnvironment = { closings: () => 0, mayReopen: () => false };
+export const neverReopened = (files: string | undefined): SharedEnvironment => ({
+  closings: () => 0,
+  mayReopen: () => false,
+  files,
+});
 
 /** Bytes of a page of LMDB. */
 export const pageBytes = 8_192; // deleting half of two million rows took 88 s with 4 KB pages, 3 s with these
@@ -139,6 +148,7 @@ export const openEnvironment = (folder: string, readOnly: boolean, shared?: Shar
   return {
     root,
     folder,
+    files: connection.files,
     openNamed: connection.open,
     flush: connection.flush,
     isRefused: connection.isRefused,
@@ -156,13 +166,34 @@ type Recover = (error: unknown) => void;
 type Attempt = <T>(act: () => T) => T;
 
 /** lmdb's environment with its tables, which all change when it is opened again. */
-const openHandle = (folder: string, readOnly: boolean) => {
+const openHandle = (folder: string, readOnly: boolean, shared: SharedEnvironment | undefined) => {
+  if (shared !== undefined && 'files' in shared) requireFiles(folder, shared.files);
   let inner = openChecked(folder, readOnly);
+  const files = shared?.files ?? filesIn(folder);
+  /** The last transaction that was seen. */
+  let newest = 0;
+  /** Throws where other files are at the paths, or an older one was copied over this one; otherwise returns the bytes in use. */
+  const requireOpened = (): number => {
+    requireFiles(folder, files);
+    const { usedBytes, transaction } = readState(inner);
+    if (transaction < newest) throw replacedStore(folder);
+    newest = transaction;
+    return usedBytes;
+  };
   const slots: Slot[] = [];
   return {
+    files,
+    /** A transaction; the act gets the bytes in use. What is flushed to files that are gone is not acknowledged. */
+    transact: <T>(act: (usedBytes: number) => T): T => {
+      const result = inner.transactionSync(() => act(requireOpened()));
+      requireOpened();
+      return result;
+    },
     inner: () => inner,
     add: (slot: Slot) => void slots.push(slot),
     reopen: (): void => {
+      requireFiles(folder, files);
+      newest = 0;
       void inner.close(); // nothing is under way: it has closed when this returns
       inner = openChecked(folder, readOnly);
       for (const slot of slots) slot.inner = requireTable(folder, slot.name, openInnerTable(inner, slot.name, false));
@@ -181,8 +212,8 @@ const openHandle = (folder: string, readOnly: boolean) => {
 
 /** An environment that is reopened when LMDB rejects every transaction. */
 const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | undefined) => {
-  const handle = openHandle(folder, readOnly);
-  const { inner, isRefused } = handle;
+  const handle = openHandle(folder, readOnly, shared);
+  const { files, inner, isRefused } = handle;
   if (!readOnly) completeCreation(folder);
   const headroom = createHeadroom(folder);
   let seen = shared?.closings() ?? 0;
@@ -209,9 +240,9 @@ const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | 
   };
   const transact = <T>(act: () => T): T => {
     try {
-      return inner().transactionSync(() => {
+      return handle.transact((usedBytes) => {
         isWriting = true;
-        headroom.keep(pagesBytes(inner()));
+        headroom.keep(usedBytes);
         return act();
       });
     } finally {
@@ -219,6 +250,7 @@ const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | 
     }
   };
   return {
+    files,
     inner,
     attempt,
     refresh: (): void => {
@@ -257,10 +289,11 @@ const attemptQuietly = (act: () => void): void => {
   }
 };
 
-/** Up to the end of the last page. */
-const pagesBytes = (inner: Inner): number => {
-  const { lastPageNumber, pageSize } = inner.getStats() as { lastPageNumber: number; pageSize: number }; // lmdb types it as {}
-  return (lastPageNumber + 1) * pageSize;
+/** Bytes up to the end of the last page, and the number of the last transaction that was committed. */
+const readState = (inner: Inner): { readonly usedBytes: number; readonly transaction: number } => {
+  type Stats = { lastPageNumber: number; pageSize: number; lastTxnId: number };
+  const { lastPageNumber, pageSize, lastTxnId } = inner.getStats() as Stats; // lmdb types it as {}
+  return { usedBytes: (lastPageNumber + 1) * pageSize, transaction: lastTxnId };
 };
 
 const openInnerTable = (inner: Inner, name: string, create: boolean): InnerTable | undefined =>

@@ -60,9 +60,13 @@ export type WriterFailure = { readonly error: ThreadError; readonly isClosed: bo
 /** An error as it crosses threads. lmdb's code is the system's number. */
 export type ThreadError = { readonly name: string; readonly message: string; readonly code: unknown };
 
+/** The files that this process has opened, of each environment. */
+export type StoreFiles = Readonly<Record<'reports' | 'admin', string | undefined>>;
+
 export type WriterSettings = {
   /** The folder of the store. */
   readonly folder: string;
+  readonly files: StoreFiles;
   /** Absent where only usage is added. */
   readonly place: WriterPlace | undefined;
   /** How often this thread closed the reports' environment, and the administrative one, to have them opened again. */
@@ -72,13 +76,13 @@ export type WriterSettings = {
   readonly gate: ExitGate;
 };
 
-const { folder, place, closings, checkReadersEveryMs, gate } = workerData as WriterSettings; // given by writer.ts
+const { folder, files, place, closings, checkReadersEveryMs, gate } = workerData as WriterSettings; // given by writer.ts
 const { act: inAct, leave } = enterGate(gate);
 const say = (message: ThreadMessage<WriterAnswer, WriterRemark>): void => parentPort?.postMessage(message);
 const damage = createDamageLog((damaged) => say({ remark: { damaged } }));
 
 const openWriting = (writerPlace: WriterPlace) => {
-  const environment = openEnvironment(join(folder, 'reports'), false, neverReopened);
+  const environment = openEnvironment(join(folder, 'reports'), false, neverReopened(files.reports));
   try {
     holdPlace(environment, writerPlace);
     const tables = openReportTables(environment);
@@ -130,7 +134,7 @@ const unpackBatch = ({ reports, bytes }: PackedBatch): readonly NewReport[] =>
 /** The administrative environment is open only for as long as it is written to: its failure then ends with it. */
 const withAdministration = (act: (environment: Environment) => void): void => {
   if (isAdministrationRefused) throw beingReopened();
-  const environment = openEnvironment(join(folder, 'admin'), false, neverReopened);
+  const environment = openEnvironment(join(folder, 'admin'), false, neverReopened(files.admin));
   try {
     if (place !== undefined) holdPlace(environment, place);
     act(environment);

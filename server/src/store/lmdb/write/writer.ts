@@ -25,6 +25,7 @@ import { watchExit } from './exit-gate.ts';
 import type { WriterPlace } from './fence.ts';
 import type {
   PackedBatch,
+  StoreFiles,
   ThreadError,
   WriterAnswer,
   WriterFailure,
@@ -53,6 +54,7 @@ export type Writer = {
 export type WriterOptions = {
   /** The folder of the store. */
   readonly folder: string;
+  readonly files: StoreFiles;
   /** Absent where only usage is added; then the thread is started by the first addition. */
   readonly place: WriterPlace | undefined;
   readonly tell: (event: StoreEvent) => void;
@@ -184,13 +186,13 @@ const tryRefresh = (refresh: () => void): void => {
 };
 
 const startWriterThread = (
-  { folder, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
+  { folder, files, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
   onEnded: (why: string) => void,
 ) =>
   openChannel<WriterRequest, WriterAnswer, WriterRemark>({
     start: () => {
       const { gate, over } = watchExit();
-      const settings: WriterSettings = { folder, place, closings: closings.counter, checkReadersEveryMs, gate };
+      const settings: WriterSettings = { folder, files, place, closings: closings.counter, checkReadersEveryMs, gate };
       try {
         return startThread('./writer-thread', import.meta.url, settings).once('exit', over);
       } catch (error) {
@@ -243,7 +245,7 @@ const noteWrite = (state: WriteState, folder: string, change: () => void): void 
 
 const isSystemFailure = (error: unknown): boolean =>
   error instanceof StoreError
-    ? error.code === 'store_taken_over'
+    ? ['store_taken_over', 'store_replaced'].includes(error.code)
     : (error as { errno?: unknown }).errno !== undefined || typeof (error as { code?: unknown }).code === 'number'; // whatever was thrown
 
 const threadFailure = (folder: string, why: string, wasAsked: boolean): StoreError =>
