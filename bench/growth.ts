@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Store } from '../server/src/store/store.ts';
-import { cpuPerCall, type Measurement, median } from './measure.ts';
+import { cpuPerAwaited, type Measurement, median } from './measure.ts';
 import { printProfile, profileFlags } from './processes/profile.ts';
 import type { GrowthProgress } from './programs/growth-writer.ts';
 import { benchStreams, fill, firstSecond, reportBytes } from './rekeyed-reports.ts';
@@ -113,7 +113,7 @@ const measureReads = async (sides: readonly [Side, Side], part: 'newest million'
   const figures: (readonly [string, readonly [number, number]])[] = [];
   for (const name of ['latest', 'at', 'page of 100'] as const) {
     if (part === 'anywhere' && name === 'latest') continue;
-    const read = (side: Side): number => cpuPerCall(readsOf(side.store, places.get(side) ?? [])[name], 500);
+    const read = (side: Side): Promise<number> => cpuPerAwaited(readsOf(side.store, places.get(side) ?? [])[name], 500);
     figures.push([`${name}, ${part}`, await inTurns(sides, read)]);
   }
   return figures;

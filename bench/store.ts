@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { anonymousMegabytes, cpuPerCall, type Measurement } from './measure.ts';
+import { anonymousMegabytes, cpuPerAwaited, type Measurement } from './measure.ts';
 import { benchStreams, fill, firstSecond } from './rekeyed-reports.ts';
 
 type Place = { readonly feedId: FeedId; readonly second: number };
@@ -30,14 +30,14 @@ export const readsOf = (store: Store, places: readonly Place[]) => {
   let turn = 0;
   const next = (): Place => places[turn++ % places.length] as Place; // within bounds
   return {
-    latest: () => void store.reports.latest(next().feedId),
+    latest: () => store.reports.latest(next().feedId),
     at: () => {
       const { feedId, second } = next();
-      void store.reports.at([feedId], second);
+      return store.reports.at([feedId], second);
     },
     'page of 100': () => {
       const { feedId, second } = next();
-      void store.reports.page(feedId, second, 100);
+      return store.reports.page(feedId, second, 100);
     },
   };
 };
@@ -75,11 +75,9 @@ const measureStore = async (folder: string, seconds: number, appendUs: number): 
   const { store, openMs } = await openTimed(folder);
   const places = choosePlaces(firstSecond, seconds);
   await touch(store, places);
-  const reads = Object.entries(readsOf(store, places)).map(([name, act]) => ({
-    name,
-    value: cpuPerCall(act),
-    unit: 'µs CPU',
-  }));
+  const reads: Measurement[] = [];
+  for (const [name, act] of Object.entries(readsOf(store, places)))
+    reads.push({ name, value: await cpuPerAwaited(act), unit: 'µs CPU' });
   const { reports, reportBytes, fileBytes } = await store.reports.stats();
   await store.close();
   return [
