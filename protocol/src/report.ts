@@ -14,6 +14,7 @@ import type { Hex } from './primitives/hex-bytes.ts';
 import {
   type Field,
   type FieldType,
+  fieldsOf,
   headFields,
   isSchemaVersion,
   type ReportBody,
@@ -179,13 +180,23 @@ export const encodeReportBody = (body: ReportBody): Hex => {
   if (!isSchemaVersion(version)) throw unknownSchema(unknownVersion(version));
   if (version !== body.version)
     throw malformedBody(`A version ${body.version} body has a feed ID of version ${version}.`);
+  return `0x${encodeFields(body, resolution)}`;
+};
+
+/** A body with other values in the fields that were read of it. Bytes that were not read stay. */
+export const withFields = (body: Hex, fields: ReportBody | ReportHead): Hex => {
+  const digits = encodeFields(fields, resolutionOf(fields.feedId));
+  return `0x${digits}${body.slice(2 + digits.length)}`;
+};
+
+const encodeFields = (body: ReportBody | ReportHead, resolution: TimeResolution): string => {
   const named = body as unknown as Record<string, unknown>; // looped over by the table's names
-  const words = reportSchemas[version].fields.map(({ name, type }: Field) => {
+  const words = fieldsOf(body).map(({ name, type }) => {
     const word = encodeWord(wordTypeOf(type, resolution), named[name]);
     if (word === undefined) throw malformedBody(`${name} is missing or out of range.`);
     return word;
   });
-  return `0x${words.join('')}`;
+  return words.join('');
 };
 
 /** The feed ID that every body starts with, whatever its schema; not validated. */

@@ -177,6 +177,7 @@ export const exportRowOf = (
     return { row: columns.map((column) => column.read(read)) };
   } catch (error) {
     if (!(error instanceof ReportFormatError)) throw error;
-    return { problem: error.message.replace(/\.$/, '') };
+    const code = error.reason === 'unknown_schema' ? `${error.reason}: ` : '';
+    return { problem: `${code}${error.message.replace(/\.$/, '')}` };
   }
 };

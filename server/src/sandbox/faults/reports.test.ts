@@ -1,7 +1,9 @@
 // Every fault that acts on reports, on a real node: the store keeps good reports, and clients that verify notice.
 import { createClient, verify } from '@sealpost/client';
 import { decodeFullReport, decodeReportBody, type FeedId, type ReportJson } from '@sealpost/protocol';
+import { createNetwork } from '@sealpost/simulator';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { undecodedBody } from '../../../../tests/support/exports/undecoded-bodies.ts';
 import { openEvents, openSocket } from '../../../../tests/support/live-clients.ts';
 import { at } from '../../../../tests/support/running-api.ts';
 import {
@@ -10,6 +12,7 @@ import {
   eth,
   type FaultedNode,
   latest,
+  link,
   openFaultedNode,
   page,
   startSecond,
@@ -72,6 +75,30 @@ test.each([
   });
   node.faults.clear();
   expect(await read(latest(eth))).toEqual(good);
+});
+
+test('every fault on reports acts on one whose fields are not known, too', async () => {
+  const { sign } = await createNetwork({ seed: 'faults' });
+  second += 1;
+  node.clock.ms = second * 1_000;
+  const at = { feedId: link, validFrom: second, observations: second };
+  const body = undecodedBody('version 3 with a word more', at);
+  const fullReport = Buffer.from(sign(body, second).slice(2), 'hex');
+  await node.append({ feedId: link, validFromMs: node.clock.ms, observationsMs: node.clock.ms, fullReport });
+  const good = await read(latest(link));
+  for (const [kind, verdict] of [
+    ['two-reports', 'ok'],
+    ['wrong-window', 'ok'],
+    ['altered-body', 'altered_report'],
+    ['wrong-signer', 'unregistered_signer'],
+    ['few-signatures', 'wrong_signature_count'],
+  ]) {
+    node.faults.add({ kind, stream: 'LINK/USD' });
+    const both = [...(await read(latest(link))), ...(await read(latest(link)))]; // one of two reports goes to every other reader
+    expect([kind, both.map(verdictOf)]).toEqual([kind, [verdict, verdict]]);
+    expect(both).not.toEqual([...good, ...good]);
+    node.faults.clear();
+  }
 });
 
 test.each(['wrong-signer', 'few-signatures', 'altered-body'])('%s: live messages have it too', async (kind) => {

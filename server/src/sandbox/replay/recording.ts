@@ -1,7 +1,7 @@
 // A file of reports to replay, NDJSON as `sealpost export` writes it. It is read as a stream, twice: once to find its times, streams and runs, once to replay.
 // A file may have one stream after the other: each part whose times ascend is a run, and runs are merged.
 import { createReadStream } from 'node:fs';
-import { decodeFullReport, decodeReportBody, type FeedId, windowOf } from '@sealpost/protocol';
+import { decodeFullReport, type FeedId, readReportBody, windowOf } from '@sealpost/protocol';
 import { lineCharactersMax, parseReportLine } from '../../ingest/report-line.ts';
 
 /** Bytes of a file whose reports are in the order of their times; the end is not included. */
@@ -52,7 +52,7 @@ async function* linesOf(file: string, { start, end }: RecordedRun): AsyncGenerat
 
 const readReport = (text: string): RecordedReport => {
   const { body } = decodeFullReport(parseReportLine(text).fullReport as `0x${string}`); // the decoder checks it
-  const fields = decodeReportBody(body);
+  const fields = readReportBody(body);
   return { second: Math.floor(windowOf(fields).observationsMs / 1_000), feedId: fields.feedId, body };
 };
 

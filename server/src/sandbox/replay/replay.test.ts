@@ -12,6 +12,7 @@ import {
 } from '@sealpost/protocol';
 import { allSpecs, createNetwork, createScenarioSimulation } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
+import { undecodedBody, undecodedLayouts } from '../../../../tests/support/exports/undecoded-bodies.ts';
 import { createSignedReports, millisecondStream } from '../../../../tests/support/signed-reports.ts';
 import { catalogOf } from './catalog.ts';
 import { mergeRuns, scanRecording } from './recording.ts';
@@ -101,6 +102,19 @@ test('replay: millisecond streams keep their milliseconds, silences leave report
   ]);
   expect(new Set(replayed.map(({ context }) => context.configDigest)).size).toBe(2);
   await replay.close();
+});
+
+test.each(undecodedLayouts)('replay: %s is moved by its head, and keeps the rest', async (layout) => {
+  const at = { validFrom: start, observations: start + 4 };
+  const { sign } = await createNetwork({ seed: 'elsewhere' });
+  const file = write('undecoded.ndjson', [{ fullReport: sign(undecodedBody(layout, at), 1) }]);
+  const { runs } = await scanRecording(file);
+  const replay = await openReplay({ file, runs, seed: 'mine', shiftSeconds: 100, effects: [] });
+  const [line = ''] = await replay.linesOf(start, start + 200);
+  await replay.close();
+  expect(JSON.parse(line)).toMatchObject({ validFromTimestamp: start + 100, observationsTimestamp: start + 104 });
+  const moved = undecodedBody(layout, { validFrom: start + 100, observations: start + 104 });
+  expect(decodeFullReport(JSON.parse(line).fullReport).body).toBe(moved);
 });
 
 test('replay: effects are in force by their time, whatever the order in which they were set', async () => {

@@ -1,6 +1,6 @@
 // Replays recorded reports: moved to sandbox time, signed again by the sandbox's oracles, delivered when they are due.
 
-import { type FeedId, type ReportBody, toReportJson, windowOf } from '@sealpost/protocol';
+import { type FeedId, type ReportBody, type ReportHead, toReportJson, windowOf } from '@sealpost/protocol';
 import { createNetwork, type Effect, type Network, rotatedSeed } from '@sealpost/simulator';
 import { mergeRuns, type RecordedReport, type Recording } from './recording.ts';
 import { shiftBody } from './shift.ts';
@@ -61,7 +61,7 @@ export const openReplay = async ({
 };
 
 /** One round for each second, as the simulated network has. */
-const roundOf = (fields: ReportBody): number => Math.floor(windowOf(fields).observationsMs / 1_000);
+const roundOf = (fields: ReportBody | ReportHead): number => Math.floor(windowOf(fields).observationsMs / 1_000);
 
 const isSilent = (effects: readonly Effect[], feedId: FeedId, second: number): boolean => {
   let silentUntil = Number.NEGATIVE_INFINITY;

@@ -84,12 +84,12 @@ export const runExport = async (args: ExportArguments, parts: ExportParts): Prom
   problems.end();
 };
 
-/** The streams that can be exported. One of a schema of a later release is an error if it was named, else a problem. */
+/** The streams that can be exported. One of an unknown schema is an error if it was named, else a problem. */
 const decodable = ({ args, problems }: Run, streams: readonly ExportStream[]): readonly ExportStream[] =>
   streams.filter(({ feedId, name }) => {
     const version = schemaVersionOf(feedId);
     if (!args.isDecoded || isSchemaVersion(version)) return true;
-    const text = `${name} has schema version ${version}, which this release cannot decode.`;
+    const text = `${name} has schema version ${version}, which this release cannot decode (unknown_schema).`;
     if (args.feeds.length > 0) throw usageError(`${text} Export it with --format ndjson, without --decoded.`);
     problems.tell(`${text} It was skipped.`);
     return false;
