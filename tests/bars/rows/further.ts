@@ -77,4 +77,11 @@ export const furtherBars = {
     bounds: { 'acknowledged afterwards': { max: 0 } },
     control: 'taking sent reports for stored',
   },
+  asynchronous: {
+    test: 'a PostgreSQL whose database or role is set to `synchronous_commit = off`: reports, accounts, the audit log, usage and rejected lines are written, then all of its processes are killed',
+    files: ['tests/faults/postgres-async-commit.test.ts'],
+    count: { unit: 'kills', reduced: 5, full: 200, part: 20 },
+    bounds: { lost: { max: 0 } },
+    control: 'a client that commits as the database is set to',
+  },
 } as const satisfies Readonly<Record<string, Row>>;

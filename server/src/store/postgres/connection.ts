@@ -277,6 +277,9 @@ const outcomeUnknown = (what: string, cause?: unknown) =>
     { cause },
   );
 
+/** Where commits are asynchronous, a crash would lose what was acknowledged (D244). Sent with the first statement, it costs no round trip. */
+const commitSynchronously = `SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`;
+
 type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 
 export const openWriteConnection = (address: DatabaseTarget): WriteConnection => {
@@ -302,7 +305,8 @@ export const openWriteConnection = (address: DatabaseTarget): WriteConnection =>
     try {
       // Whatever the database's default is: under a lock each statement must see what its last holder committed (D149).
       const result = await client.begin('isolation level read committed', async (transaction) => {
-        const value = await act(runOn(transaction)).catch(failUnlessGone);
+        const run = runOn(transaction);
+        const [, value] = await Promise.all([run(commitSynchronously), act(run)]).catch(failUnlessGone);
         // Given up meanwhile: what throws here is rolled back.
         if (job.state === 'done') throw unavailable(`did not complete this within ${boundMs} ms`);
         job.state = 'committing';
