@@ -2,16 +2,14 @@
 // all processes of the server are killed, and everything must be there.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import type { Account, Store } from '../../server/src/store/store.ts';
 import { countOf, tally, tallyControl } from '../bars/tally.ts';
-import { act } from '../support/running-ingest.ts';
 import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
+import { partsOf } from './store-parts.ts';
 
 const { report } = await createSignedReports();
 const stream = secondStream(1);
 const t0 = 1_763_200_000;
-const nowMs = Date.UTC(2025, 10, 15);
 let server: RunningPostgres;
 let runs = 0;
 
@@ -30,50 +28,6 @@ beforeEach(() =>
   run('ALTER DATABASE postgres RESET synchronous_commit', 'ALTER ROLE postgres RESET synchronous_commit'),
 );
 afterAll(() => server?.stop());
-
-const accountOf = (userId: string): Account => ({
-  userId,
-  name: userId,
-  createdAt: '2025-11-15T00:00:00.000000Z',
-  disabledAt: null,
-  secrets: [],
-  entitlements: ['public'],
-  rateLimits: {},
-});
-
-/** Writes something, and says whether it is there. */
-type Part = {
-  readonly write: (store: Store) => Promise<unknown>;
-  readonly isThere: (store: Store) => Promise<boolean>;
-};
-
-const partsOf = (n: number): Readonly<Record<string, Part>> => {
-  const [one, name] = [report(stream, t0 + n, t0 + n), `user-${n}`];
-  return {
-    report: {
-      write: ({ reports }) => reports.append([one]),
-      isThere: async ({ reports }) => (await reports.at([stream], t0 + n))[0] !== undefined,
-    },
-    account: {
-      write: ({ admin }) => admin.update('account', [name], () => [accountOf(name)], act),
-      isThere: async ({ admin }) => (await admin.get('account', name)) !== undefined,
-    },
-    'audit entry': {
-      write: ({ admin }) => admin.log({ ...act, action: name }),
-      isThere: async ({ admin }) =>
-        (await admin.auditNewest(5)).some((entry) => 'action' in entry && entry.action === name),
-    },
-    usage: {
-      write: ({ usage }) => usage.add([{ userId: name, day: '2025-11-15', route: 'latest', requests: 1 }], [], nowMs),
-      isThere: async ({ usage }) => (await usage.list(name, '2025-11-15')).length === 1,
-    },
-    'rejected line': {
-      write: ({ quarantine }) =>
-        quarantine.add([{ atMs: nowMs, code: name, message: '', feedId: null, observationsMs: null, line: '' }]),
-      isThere: async ({ quarantine }) => (await quarantine.list(5)).some(({ code }) => code === name),
-    },
-  };
-};
 
 /** Writes each part, a given one last, since its commit flushes those before; then kills the server and returns what is lost. */
 const killAfterWrites = async (

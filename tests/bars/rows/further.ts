@@ -84,4 +84,11 @@ export const furtherBars = {
     bounds: { lost: { max: 0 } },
     control: 'a client that commits as the database is set to',
   },
+  settings: {
+    test: 'a PostgreSQL whose database or role is set to what changes the meaning of statements or the form of results, such as `standard_conforming_strings = off`: a store is made, and each part of it written, read and verified',
+    files: ['tests/faults/postgres-settings.test.ts'],
+    count: { unit: 'stores', reduced: 4, full: 100 },
+    bounds: { altered: { max: 0 } },
+    control: 'bytes as a text of SQL',
+  },
 } as const satisfies Readonly<Record<string, Row>>;

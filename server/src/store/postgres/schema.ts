@@ -68,6 +68,12 @@ export const takeLock = async (run: Run, { schema }: Tables, name: keyof typeof 
 /** The counters of a store. */
 export const counterNames: readonly string[] = ['position', 'admin', 'trimmed', 'confirmed'];
 
+const epochBytes = 6;
+const lineageKeyBytes = 16;
+/** Where the one row of the lineage is as it was written. */
+export const validLineage = `octet_length(epoch) = ${epochBytes} AND octet_length(key) = ${lineageKeyBytes}`;
+export const randomLineage = (): Lineage => ({ epoch: randomBytes(epochBytes), key: randomBytes(lineageKeyBytes) });
+
 /** The migrations in order; one that was released is never changed. */
 const migrations: readonly {
   readonly name: string;
@@ -115,7 +121,8 @@ const migrations: readonly {
     name: 'the lineage of positions',
     statements: (t) => [
       `CREATE TABLE ${t.lineage} (epoch bytea NOT NULL, key bytea NOT NULL)`,
-      `INSERT INTO ${t.lineage} VALUES ('\\x${randomBytes(6).toString('hex')}', '\\x${randomBytes(16).toString('hex')}')`,
+      // Without backslashes, whose meaning the setting `standard_conforming_strings` changes.
+      `INSERT INTO ${t.lineage} VALUES (decode('${randomBytes(epochBytes).toString('hex')}', 'hex'), decode('${randomBytes(lineageKeyBytes).toString('hex')}', 'hex'))`,
     ],
   },
 ];
@@ -192,9 +199,9 @@ export const readLayout = async (
 /** The lineage of a store. The database's own number is part of it: a dump that is restored into another database has another history. */
 export const lineageOfDatabase = async (run: Run, t: Tables): Promise<Lineage> => {
   const [row] = await run<{ epoch: Uint8Array; key: Uint8Array; database: string }>(
-    `SELECT epoch, key, (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database FROM ${t.lineage}`,
+    `SELECT epoch, key, (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database FROM ${t.lineage} WHERE ${validLineage}`,
   );
-  if (row === undefined) return { epoch: randomBytes(6), key: randomBytes(16) };
+  if (row === undefined) return randomLineage();
   const epoch = createHash('sha256').update(row.epoch).update(row.database).digest().subarray(0, 6);
   return { epoch, key: row.key };
 };

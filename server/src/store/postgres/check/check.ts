@@ -6,7 +6,7 @@ import { type AuditRow, decodeAdmin, decodeAuditRow } from '../admin.ts';
 import type { Run } from '../connection.ts';
 import { readLeaves } from '../partitions.ts';
 import { type BatchRow, feedIdOfBytes, isLostBatch, notLost, readBatch } from '../rows.ts';
-import { counterNames, type Tables } from '../schema.ts';
+import { counterNames, type Tables, validLineage } from '../schema.ts';
 
 /** Rows read at once; batches of keys are larger than other rows, and the newest report of a stream is looked for in every partition. */
 const rowsMax = 1_000;
@@ -143,9 +143,9 @@ const checkCounters = async (run: Run, t: Tables, damage: DamageLog): Promise<vo
     if (!rows.some((row) => row.name === name)) damage.note({ table: 'counters', key: name, reason: 'it is missing' });
   for (const { name } of rows)
     if (!counterNames.includes(name)) damage.note({ table: 'counters', key: name, reason: 'it has no meaning' });
-  const lineages = await run(`SELECT 1 FROM ${t.lineage}`);
+  const lineages = await run(`SELECT 1 FROM ${t.lineage} WHERE ${validLineage}`);
   if (lineages.length !== 1)
-    damage.note({ table: 'lineage', key: '', reason: `it has ${lineages.length} rows instead of one` });
+    damage.note({ table: 'lineage', key: '', reason: `it has ${lineages.length} valid rows instead of one` });
 };
 
 /** The list of partitions, which the next report of a day and retention rely on, with the tables that there are and what they hold. */

@@ -1,5 +1,4 @@
 // Repairs what PostgreSQL holds besides reports: append order, counters, the list of partitions, administration (D131, D137).
-import { randomBytes } from 'node:crypto';
 import type { SignerSets } from '@sealpost/protocol';
 import { keyedBy } from '../../admin-keys.ts';
 import { createDamageLog, dependentsOf } from '../../damage.ts';
@@ -12,7 +11,7 @@ import { positionMax } from '../append.ts';
 import type { Run, WriteConnection } from '../connection.ts';
 import { type Partition, readLeaves } from '../partitions.ts';
 import { type BatchRow, countKeys, isLostBatch, lostKeys, readBatch } from '../rows.ts';
-import { counterNames, type Tables, takeLock } from '../schema.ts';
+import { counterNames, randomLineage, type Tables, takeLock, validLineage } from '../schema.ts';
 
 /** What the steps of a repair share. */
 export type PostgresRepair = {
@@ -160,7 +159,7 @@ export const repairBatches = (repair: PostgresRepair): Promise<void> =>
       );
   });
 
-/** Counters by name, and the one row of the lineage. */
+/** Counters by name, and the one valid row of the lineage. */
 export const repairCounters = (repair: PostgresRepair): Promise<void> =>
   takeStep(repair, 'reports', async (run) => {
     const { t, tally, options } = repair;
@@ -168,17 +167,16 @@ export const repairCounters = (repair: PostgresRepair): Promise<void> =>
     const strays = rows.filter(({ name }) => !counterNames.includes(name));
     const missing = counterNames.filter((name) => !rows.some((row) => row.name === name));
     for (const row of strays) putRowAside(repair, 'counters', row.name, row, 'it has no meaning');
-    const lineages = await run<{ epoch: Buffer }>(`SELECT epoch FROM ${t.lineage}`);
+    const lineages = await run(`SELECT 1 FROM ${t.lineage} WHERE ${validLineage}`);
     for (const _ of missing) tally.add('counters');
     if (lineages.length === 0) tally.add('lineage');
     if (options.dryRun) return;
     for (const { name } of strays) await run(`DELETE FROM ${t.counters} WHERE name = $1::text`, [name]);
     for (const name of missing) await run(`INSERT INTO ${t.counters} (name, value) VALUES ($1::text, 0)`, [name]);
-    if (lineages.length === 0)
-      await run(`INSERT INTO ${t.lineage} (epoch, key) VALUES ($1::bytea, $2::bytea)`, [
-        randomBytes(6),
-        randomBytes(16),
-      ]);
+    if (lineages.length > 0) return;
+    const { epoch, key } = randomLineage();
+    await run(`DELETE FROM ${t.lineage}`);
+    await run(`INSERT INTO ${t.lineage} (epoch, key) VALUES ($1::bytea, $2::bytea)`, [epoch, key]);
   });
 
 type CountRow = { readonly reports: number; readonly report_bytes: number };
