@@ -143,6 +143,13 @@ test('config: trusted proxies are addresses and prefixes of either family, and n
     expect(() => resolve({ flags: { trustedProxies: bad } }), bad).toThrow('expected IP addresses or prefixes');
 });
 
+test('config: names of the private listener have no port, which would match no request', () => {
+  const opsHosts = 'node1.example.com, LB.example.com';
+  expect(resolve({ flags: { opsHosts } }).values.opsHosts).toEqual(['node1.example.com', 'LB.example.com']);
+  for (const bad of ['node1.example.com:7402', 'http://node1.example.com', 'node1.example.com,', '[::1]'])
+    expect(() => resolve({ flags: { opsHosts: bad } }), bad).toThrow('expected host names without port');
+});
+
 test('config: a secret is never shown, valid or not', () => {
   const secret = 'correct-horse-battery-staple';
   const shown = showSettings(resolve({ env: { SEALPOST_INGEST_TOKEN: secret } }));

@@ -50,15 +50,19 @@ export const parseListen = (raw: string): ListenAddress | undefined => {
 
 export const formatListen = ({ host, port }: ListenAddress): string => `${urlHost(host)}:${port}`;
 
-export const parseList = (raw: string): readonly string[] | undefined => {
-  const items = raw.split(',').map((item) => item.trim());
-  return items.every((item) => /^[\w.:-]+$/.test(item)) ? items : undefined;
-};
+const listOf =
+  (isItem: (item: string) => boolean) =>
+  (raw: string): readonly string[] | undefined => {
+    const items = raw.split(',').map((item) => item.trim());
+    return items.every(isItem) ? items : undefined;
+  };
 
-export const parseAddresses = (raw: string): readonly string[] | undefined => {
-  const items = raw.split(',').map((item) => item.trim());
-  return items.every(isAddressOrPrefix) ? items : undefined;
-};
+export const parseList = listOf((item) => /^[\w.:-]+$/.test(item));
+
+/** Names as `Host` has them; a port would never match. */
+export const parseHostNames = listOf((item) => /^[\w.-]+$/.test(item));
+
+export const parseAddresses = listOf(isAddressOrPrefix);
 
 /** Addresses of databases separated by commas; the commas inside of one are its own. */
 export const parseDatabases = (raw: string): readonly string[] | undefined => {
