@@ -72,7 +72,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 300_000,
     sequence: { sequencer: LongestFirst },
-    globalSetup: ['tests/bundled-threads.ts', 'tests/demo-host.ts'],
+    globalSetup: ['tests/environment.ts', 'tests/bundled-threads.ts', 'tests/demo-host.ts'],
     projects: process.argv.some((word) => /^(--project=)?units$/.test(word))
       ? [{ extends: true, test: { name: 'units', isolate: false, include: units, exclude: [...notOurs, ...beside] } }]
       : [

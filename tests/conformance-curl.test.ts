@@ -49,7 +49,7 @@ const reproduce = async (request: Partial<RequestToSend>): Promise<IncomingMessa
     SEALPOST_USER_ID: userId,
     SEALPOST_SECRET: secret,
   };
-  await promisify(execFile)('bash', ['-c', line], { env });
+  await promisify(execFile)('bash', ['-c', line], { cwd: folder, env });
   return received.at(-1) as IncomingMessage; // one was made
 };
 

@@ -419,7 +419,10 @@ test('package: the command runs from its tarball', () => {
 });
 
 test('package: the EVM is not installed with the server, and a chain says how to install it', () => {
-  const sandbox = spawnSync(join(stranger, 'node_modules/.bin/sealpost'), ['sandbox', '--chain'], { encoding: 'utf8' });
+  const sandbox = spawnSync(join(stranger, 'node_modules/.bin/sealpost'), ['sandbox', '--chain'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
   expect([sandbox.status, sandbox.stdout]).toEqual([3, '']);
   expect(sandbox.stderr).toMatch(
     /which is not installed\. Install it next to sealpost: npm install @nomicfoundation\/edr@\d/,
@@ -452,7 +455,8 @@ test('package: the installed server serves the explorer, and prices to the insta
   expect(paths.filter((path) => path.startsWith('.') || path.endsWith('.map'))).toEqual([]);
   const program = join(stranger, 'node_modules/sealpost/bin/sealpost.js');
   const where = ['--port', '0', '--past', '1', '--dir', join(folder, 'demo')];
-  const child = spawn(process.execPath, [program, 'demo', '--json', ...where], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const args = [program, 'demo', '--json', ...where];
+  const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     const [line] = await once(child.stdout, 'data');
     const page = await (await fetch(JSON.parse(String(line)).url)).text();

@@ -55,7 +55,7 @@ const startDemo = (): Promise<Demo> => {
       '--requests-per-second',
       '0',
     ],
-    { stdio: ['ignore', 'pipe', 'ignore'] },
+    { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] },
   );
   return new Promise((resolve) => child.stdout?.once('data', (line) => resolve(JSON.parse(String(line)))));
 };

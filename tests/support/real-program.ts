@@ -93,8 +93,8 @@ export const startCommand = (
 ): Program => startProgram([command, ...args], cwd, env, process.execPath, detached);
 
 /**
- * Starts a program of Node's. Nothing of this process's own environment but the path gets through. Detached, it leads a process group of its own,
- * so that `killGroup` reaches what it starts: from the sources, a command is the child of a launcher.
+ * Starts a program of Node's. Of this process's own environment it gets the path and the home folder, which in tests is an empty one. Detached,
+ * it leads a process group of its own, so that `killGroup` reaches what it starts: from the sources, a command is the child of a launcher.
  */
 export const startProgram = (
   args: readonly string[],
@@ -106,7 +106,7 @@ export const startProgram = (
   const child = spawn(node, args, {
     cwd,
     detached,
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

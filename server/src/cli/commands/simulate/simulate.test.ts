@@ -81,7 +81,9 @@ test('simulate: live reports are lines for people on a terminal, until the inter
 
 test('simulate: live reports are NDJSON when piped, and end quietly when the reader closes the pipe', async () => {
   const bin = fileURLToPath(new URL('../../../../bin/sealpost.js', import.meta.url));
-  const child = spawn(process.execPath, [bin, 'simulate', '--live', '--streams', 'BTC/USD-Streams-CexPrice']);
+  const child = spawn(process.execPath, [bin, 'simulate', '--live', '--streams', 'BTC/USD-Streams-CexPrice'], {
+    cwd: folder,
+  });
   const stderr = text(child.stderr);
   const [line] = await once(child.stdout, 'data');
   expect(Object.keys(JSON.parse(String(line)))).toContain('fullReport');
