@@ -69,7 +69,7 @@ const write = async <K extends AdminKind>(
     return next;
   };
   try {
-    await admin.update(kind, keys, replace, act, (all) => check?.(all, next));
+    await admin.update(kind, keys, replace, act, check && ((all) => check(all, next))); // a check reads all records
     return true;
   } catch (error) {
     if (error === outdated) return false;

@@ -293,3 +293,27 @@ test('admin change: records that another process changed in the meantime are rea
     await opened.close();
   }
 });
+
+test('admin change: without a check, the other records are not read', async () => {
+  await run('stream', 'add', feedId, ...addArguments);
+  const opened = await openStore(store, 'read');
+  try {
+    const checks: unknown[] = [];
+    const update: typeof opened.admin.update = (kind, keys, alter, act, check) => {
+      checks.push(check);
+      return opened.admin.update(kind, keys, alter, act, check);
+    };
+    const session = { nowMs: () => nowMs, actor: () => 'cli:other@bench' };
+    const hide = (hidden: boolean) => ({
+      kind: 'stream' as const,
+      keys: [feedId],
+      plan: () => [{ ...testStream(feedId), hidden }],
+      action: 'stream.set',
+    });
+    await changeRecords(session, { ...opened.admin, update }, hide(true));
+    await changeRecords(session, { ...opened.admin, update }, { ...hide(false), check: () => {} });
+    expect(checks).toEqual([undefined, expect.any(Function)]);
+  } finally {
+    await opened.close();
+  }
+});
