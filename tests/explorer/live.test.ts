@@ -28,7 +28,7 @@ afterAll(() => service?.close());
 
 const now = (): number => Math.floor(Date.now() / 1_000);
 const secondsOf = (reports: readonly LiveReport[]): readonly number[] =>
-  reports.map(({ decoded }) => decoded.observationsTimestamp);
+  reports.map(({ report }) => report.observationsTimestamp);
 
 const opened: Signal<string | undefined>[] = [];
 afterEach(() => {
@@ -61,7 +61,7 @@ test('live: past reports come first, then live ones, each once and in order', as
   await isLive(live);
   await service.append([3, 4].map((i) => signed.report(a, start + i, start + i)));
   await expect.poll(() => secondsOf(told)).toEqual([1, 2, 3, 4].map((i) => start + i));
-  await expect.poll(() => live.latest(a).value?.decoded.observationsTimestamp).toBe(start + 4);
+  await expect.poll(() => live.latest(a).value?.report.observationsTimestamp).toBe(start + 4);
   expect(live.intervalMs(a).value).toBe(1_000);
 });
 
@@ -71,7 +71,7 @@ test('live: a stream in milliseconds has every report of a second', async () => 
   await service.append([0, 1, 2].map(at));
   const { live } = openLive();
   const told: number[] = [];
-  live.watch([exact], ({ decoded }) => told.push(decoded.observationsMs - startMs), startMs / 1_000);
+  live.watch([exact], ({ observationsMs }) => told.push(observationsMs - startMs), startMs / 1_000);
   await isLive(live);
   await service.append([3, 4, 5].map(at));
   await expect.poll(() => told).toEqual([249, 499, 749, 999, 1_249, 1_499]);
@@ -82,7 +82,7 @@ test('live: 25 reports per second are shown a few times a second, the last one t
   const startMs = (now() - 20) * 1_000;
   const { live } = openLive();
   const told: number[] = [];
-  live.watch([exact], ({ decoded }) => told.push(decoded.observationsMs - startMs), startMs / 1_000);
+  live.watch([exact], ({ observationsMs }) => told.push(observationsMs - startMs), startMs / 1_000);
   await isLive(live);
   const startedMs = performance.now();
   let shown = 0;
@@ -94,7 +94,7 @@ test('live: 25 reports per second are shown a few times a second, the last one t
     Array.from({ length: count }, (_, i) => signed.report(exact, startMs + i * 40, startMs + i * 40 + 39)),
   );
   await expect.poll(() => told).toEqual(Array.from({ length: count }, (_, i) => i * 40 + 39));
-  await expect.poll(() => live.latest(exact).value?.decoded.observationsMs).toBe(startMs + count * 40 - 1);
+  await expect.poll(() => live.latest(exact).value?.observationsMs).toBe(startMs + count * 40 - 1);
   expect(shown).toBeLessThanOrEqual(2 + (performance.now() - startedMs) / 190); // however long they took to arrive
   expect(live.intervalMs(exact).value).toBe(40);
   stop();
@@ -105,8 +105,8 @@ test('live: streams that come into view get a value at once, slow ones too', asy
   await service.append([signed.report(b, start, start), signed.report(slow, start - 600, start - 300)]);
   const { live } = openLive();
   live.watch([b, slow, empty]);
-  await expect.poll(() => live.latest(slow).value?.decoded.observationsTimestamp).toBe(start - 300);
-  expect(live.latest(b).value?.decoded.observationsTimestamp).toBe(start);
+  await expect.poll(() => live.latest(slow).value?.report.observationsTimestamp).toBe(start - 300);
+  expect(live.latest(b).value?.report.observationsTimestamp).toBe(start);
   expect(live.latest(empty).value).toBeUndefined();
 });
 
@@ -120,7 +120,7 @@ test('live: watching more streams loses and repeats no report', async () => {
   live.watch([b, exact]);
   // Reports arrive while connections change: until the new connection delivers those of b.
   let last = start;
-  while (last < start + 10 || live.latest(b).value?.decoded.observationsTimestamp !== last) {
+  while (last < start + 10 || live.latest(b).value?.report.observationsTimestamp !== last) {
     last += 1;
     await service.append([signed.report(a, last, last), signed.report(b, last, last)]);
     await expect.poll(() => secondsOf(told).at(-1)).toBe(last);

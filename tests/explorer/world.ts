@@ -109,8 +109,10 @@ export const openRestartableWorld = async (): Promise<RestartableWorld> => {
   };
 };
 
-/** On a sandbox of its own, with these flags. */
-export const openSandboxWorld = async (flags: readonly string[]): Promise<ExplorerWorld> => {
+/** On a sandbox of its own, with these flags; `opsUrl` takes its events. */
+export const openSandboxWorld = async (
+  flags: readonly string[],
+): Promise<ExplorerWorld & { readonly opsUrl: string }> => {
   const [{ browser, close }] = await Promise.all([openBrowser(), buildExplorer()]);
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
   const program = startCommand(
@@ -119,8 +121,10 @@ export const openSandboxWorld = async (flags: readonly string[]): Promise<Explor
     { TMPDIR: folder, SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000' }, // no load shedding either, because other tests keep the machine busy
   );
   const [line] = await program.printed(/^\{.*\}$/m);
+  const server = JSON.parse(line);
   return {
-    ...openPages(browser, JSON.parse(line)),
+    ...openPages(browser, server),
+    opsUrl: server.opsUrl,
     close: async () => {
       await close();
       program.child.kill('SIGTERM');

@@ -26,7 +26,8 @@ const Nothing = ({ title }: { readonly title?: string | undefined }) => (
 export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: boolean }) => {
   const { live } = useExplorer();
   const { feedId, quoteAsset } = stream;
-  const decoded = live.latest(feedId).value?.decoded;
+  const newest = live.latest(feedId).value;
+  const decoded = newest?.decoded;
   const move = useMove(feedId, decoded?.price);
   if (!isReadable)
     return (
@@ -34,7 +35,7 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
         no access
       </span>
     );
-  const state = streamStateOf(stream, decoded, live.isEmpty(feedId).value);
+  const state = streamStateOf(stream, newest, live.isEmpty(feedId).value);
   return (
     <span class="price-lines">
       {decoded === undefined ? (
@@ -119,7 +120,7 @@ const NoDay = ({ feedId }: { readonly feedId: string }) => {
   const { days } = useExplorer();
   if (!days.areSupported.value) return <Nothing title="This server does not offer candles of many streams." />;
   const phase = days.phaseOf(feedId).value;
-  if (phase !== 'failed') return <Nothing title={phase === 'loaded' ? 'No reports in the last 24 h.' : undefined} />;
+  if (phase !== 'failed') return <Nothing title={phase === 'loaded' ? 'No prices in the last 24 h.' : undefined} />;
   return (
     <span class="muted not-loaded" role="img" aria-label="Not loaded" title="Could not be loaded. Retrying every 15 s.">
       ↻
@@ -131,7 +132,7 @@ const NoDay = ({ feedId }: { readonly feedId: string }) => {
 export const ChangeCell = ({ stream: { feedId, status } }: One) => {
   const { live, days, times } = useExplorer();
   const isMuted = useIsMuted(feedId) || status === 'decommissioned';
-  const price = live.latest(feedId).value?.decoded.price;
+  const price = live.latest(feedId).value?.decoded?.price;
   const day = days.of(feedId).value;
   if (day === undefined) return <NoDay feedId={feedId} />;
   if (price === undefined) return <Nothing />;
@@ -180,10 +181,11 @@ export const AgeCell = ({ stream: { feedId, status } }: One) => {
   const report = live.latest(feedId).value;
   const intervalMs = live.intervalMs(feedId).value;
   if (report === undefined) return <Nothing />;
-  const { decoded } = report;
-  const ageMs = clock.nowMs.value - decoded.observationsMs;
+  const { decoded, observationsMs } = report;
+  const ageMs = clock.nowMs.value - observationsMs;
   if (status === 'decommissioned') return <span class="muted">{formatAge(ageMs)}</span>;
-  return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isMarketClosed(decoded)} isShort />;
+  const isClosed = decoded !== undefined && isMarketClosed(decoded);
+  return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isClosed} isShort />;
 };
 
 /** A component of its own, because only a countdown needs the clock. */

@@ -39,7 +39,7 @@ const negative = (value: number | undefined): number | undefined => (value === u
 
 /** By percent, because prices of different streams do not compare. */
 const changeValue = ({ feedId }: CatalogEntry, { latest, day }: KnownOf): SortValue => {
-  const [from, to] = [day(feedId)?.first, latest(feedId)?.decoded.price];
+  const [from, to] = [day(feedId)?.first, latest(feedId)?.decoded?.price];
   return from === undefined || to === undefined ? undefined : changeOf(from, to).percent;
 };
 
@@ -56,7 +56,7 @@ export const columns = {
     widthPx: 128,
     rank: 98,
     needsUser: true,
-    value: ({ feedId }, { latest }) => latest(feedId)?.decoded.price,
+    value: ({ feedId }, { latest }) => latest(feedId)?.decoded?.price,
   },
   change: { label: 'Change 24 h', widthPx: 108, rank: 97, needsUser: true, value: changeValue },
   trend: { label: 'Trend 24 h', widthPx: 92, rank: 93, needsUser: true },
@@ -73,7 +73,7 @@ export const columns = {
     rank: 95,
     needsUser: true,
     // By observation time, newest first: ages change all the time, observation times do not.
-    value: ({ feedId }, { latest }) => negative(latest(feedId)?.decoded.observationsMs),
+    value: ({ feedId }, { latest }) => negative(latest(feedId)?.observationsMs),
   },
   status: { label: 'Status', widthPx: 140, rank: 94, value: statusValue },
   class: { label: 'Asset class', widthPx: 128, rank: 91, value: ({ assetClass }) => assetClass.toLowerCase() },

@@ -15,7 +15,7 @@ const decoded = {
   validFromMs: 1_700_000_000_000,
   observationsMs: 1_700_000_001_250,
 };
-const latest = { decoded } as LiveReport; // the fields that a file has
+const latest = { ...decoded, decoded } as unknown as LiveReport; // the fields that a file has
 const day = { first: -3_000n * one, sinceMs: 1_699_920_000_000, isToTheMinute: false, isWhole: true, points: [] };
 const firstMs = day.sinceMs + 125_250;
 
@@ -28,6 +28,13 @@ test('csv: exact values, times of reports in UTC, lines that end with CR LF', ()
     `${feedId},ETH/USD-CexPrice,ETH/USD,Ether,Crypto,Crypto,CexPrice,V3,live,-3000.000000000000000001,USD,9999,10001,2,2023-11-14T22:13:20.000Z,2023-11-14T22:13:21.250Z,-0.000000000000000001,0,2023-11-14T00:02:05.250Z`,
   );
   expect(end).toBe('');
+});
+
+test('csv: a report whose fields are not known has its times alone', () => {
+  const [, line] = toCsv([{ stream: stream(), latest: { ...latest, decoded: undefined }, day, firstMs }]).split('\r\n');
+  expect(line).toBe(
+    `${feedId},ETH/USD-CexPrice,ETH/USD,Ether,Crypto,Crypto,CexPrice,V3,live,,USD,,,,2023-11-14T22:13:20.000Z,2023-11-14T22:13:21.250Z,,,`,
+  );
 });
 
 test('csv: a stream without reports has empty fields', () => {

@@ -23,10 +23,12 @@ const decimal = (value: bigint | undefined, decimals = 18): string =>
 
 /** An interest rate is a ratio, whatever the catalog's quote asset. */
 const unitOf = ({ quoteAsset }: CatalogEntry, latest: LiveReport | undefined): string =>
-  latest !== undefined && reportSchemas[latest.decoded.version].headline.price === 'rate' ? 'ratio' : quoteAsset;
+  latest?.decoded !== undefined && reportSchemas[latest.decoded.version].headline.price === 'rate'
+    ? 'ratio'
+    : quoteAsset;
 
 const changeIn = ({ latest, day }: CsvRow) =>
-  latest === undefined || day === undefined ? undefined : changeOf(day.first, latest.decoded.price);
+  latest?.decoded === undefined || day === undefined ? undefined : changeOf(day.first, latest.decoded.price);
 
 /** The columns of the file. Times are in UTC; numbers have a point and no separators. */
 const fileColumns: Readonly<Record<string, (row: CsvRow) => string>> = {
@@ -39,13 +41,13 @@ const fileColumns: Readonly<Record<string, (row: CsvRow) => string>> = {
   attribute_type: ({ stream }) => stream.attributeType,
   schema: ({ stream }) => stream.schemaVersion,
   status: ({ stream }) => stream.status,
-  price: ({ latest }) => decimal(latest?.decoded.price),
+  price: ({ latest }) => decimal(latest?.decoded?.price),
   unit: ({ stream, latest }) => unitOf(stream, latest),
-  bid: ({ latest }) => decimal(latest?.decoded.bid),
-  ask: ({ latest }) => decimal(latest?.decoded.ask),
+  bid: ({ latest }) => decimal(latest?.decoded?.bid),
+  ask: ({ latest }) => decimal(latest?.decoded?.ask),
   spread_bps: ({ latest }) => decimal(spreadOf(latest?.decoded), 2),
-  valid_from: ({ latest }) => isoOf(latest?.decoded.validFromMs),
-  observed_at: ({ latest }) => isoOf(latest?.decoded.observationsMs),
+  valid_from: ({ latest }) => isoOf(latest?.validFromMs),
+  observed_at: ({ latest }) => isoOf(latest?.observationsMs),
   change: (row) => decimal(changeIn(row)?.difference),
   change_percent: (row) => decimal(changeIn(row)?.percent, 6),
   change_since: (row) => (changeIn(row) === undefined ? '' : isoOf(row.firstMs)),

@@ -19,8 +19,8 @@ const known = {
   latest: (feedId: string): LiveReport | undefined => {
     const price = prices[feedId];
     if (price === undefined) return undefined;
-    const decoded = { price, bid: price, ask: price + 1n, observationsMs: Number(price % 100n) };
-    return { decoded } as LiveReport; // what is sorted by
+    const decoded = { price, bid: price, ask: price + 1n };
+    return { decoded, observationsMs: Number(price % 100n) } as LiveReport; // what is sorted by
   },
   day: (feedId: string): Day | undefined => (feedId === 'e' ? undefined : ({ first: 3n } as Day)), // as above
 };

@@ -1,5 +1,4 @@
 // The inspect page: decodes and verifies any report that the user gives, in the browser, without an account.
-import { decode } from '@sealpost/client';
 import { useMemo, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
 import { reportHref, streamHref } from '../state/router.ts';
@@ -111,8 +110,8 @@ const Inspected = ({ reports, given }: InspectedProps) => {
               Stream
             </a>
           )}
-          {stream !== undefined && read.decoded !== undefined && (
-            <a class="button" href={reportHref(read.feedId, read.decoded.observationsTimestamp)}>
+          {stream !== undefined && read.window !== undefined && (
+            <a class="button" href={reportHref(read.feedId, Math.floor(read.window.observationsMs / 1_000))}>
               Open on this server
             </a>
           )}
@@ -142,11 +141,8 @@ type ListLine = { readonly feedId: string; readonly observationsMs: number | und
 
 /** Decodes no more than the list shows: there may be a thousand reports. */
 const readLine = ({ fullReport }: PastedReport): ListLine => {
-  try {
-    return decode(fullReport);
-  } catch {
-    return { feedId: readReport(fullReport).feedId, observationsMs: undefined }; // an unknown schema
-  }
+  const { feedId, window } = readReport(fullReport);
+  return { feedId, observationsMs: window?.observationsMs };
 };
 
 /** Lines of the list that are shown without scrolling. */

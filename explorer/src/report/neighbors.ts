@@ -1,6 +1,7 @@
 // Finds the reports before and after a report, across gaps. Reports of a millisecond stream share seconds, so these are read by page.
-import { type Client, decode, SealpostError } from '@sealpost/client';
+import { type Client, SealpostError } from '@sealpost/client';
 import { type ReportJson, timeResolutionOf } from '@sealpost/protocol';
+import { readLiveReport } from '../state/live.ts';
 
 /** What is on one side of a report. */
 export type Side =
@@ -18,14 +19,11 @@ export type Direction = 'previous' | 'next';
 /** The validity of a report, both ends included. */
 export type ReportSpan = { readonly fromMs: number; readonly toMs: number };
 
-/** From the bytes, which have milliseconds; from the response if the schema is unknown. */
+/** From the bytes, which have milliseconds; from the response if they are malformed. */
 export const reportSpanOf = (report: ReportJson): ReportSpan => {
-  try {
-    const { validFromMs, observationsMs } = decode(report);
-    return { fromMs: validFromMs, toMs: observationsMs };
-  } catch {
-    return { fromMs: report.validFromTimestamp * 1_000, toMs: report.observationsTimestamp * 1_000 };
-  }
+  const { validFromMs = report.validFromTimestamp * 1_000, observationsMs = report.observationsTimestamp * 1_000 } =
+    readLiveReport(report) ?? {};
+  return { fromMs: validFromMs, toMs: observationsMs };
 };
 
 export const isMillisecondStream = (feedId: string): boolean => timeResolutionOf(feedId) === 'milliseconds';

@@ -2,8 +2,8 @@
 // (live-connection.ts); streams that come into view get their newest report at once, and others on request (batches.ts). Needs a signed-in user.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type DecodedReport, decode } from '@sealpost/client';
-import { limits, type ReportJson } from '@sealpost/protocol';
-import { intervalMsOf, windowsMax } from '../ui/interval.ts';
+import { decodeFullReport, limits, type ReportJson, readReportBody, windowOf } from '@sealpost/protocol';
+import { intervalMsOf, type StreamWindow, windowsMax } from '../ui/interval.ts';
 import { type PriceDigits, widenDigits } from '../ui/price/digits.ts';
 import { type Batches, type BatchParts, createBatches, fewerAllowed } from './batches.ts';
 import type { Catalog } from './catalog.ts';
@@ -12,8 +12,8 @@ import { createLiveConnection, type LiveConnection, type LiveState, type Plan } 
 import { createDisplay, type Displayed } from './report-display.ts';
 import type { Session } from './session.ts';
 
-/** A report with its fields. */
-export type LiveReport = { readonly report: ReportJson; readonly decoded: DecodedReport };
+/** A report with its window, and with its fields; `decoded` is undefined where this page does not know them. */
+export type LiveReport = StreamWindow & { readonly report: ReportJson; readonly decoded: DecodedReport | undefined };
 
 export type Live = {
   readonly state: ReadonlySignal<LiveState>;
@@ -49,7 +49,7 @@ type StreamPrices = Displayed & {
   /** What the signals show at once, or in a moment. */
   newest: LiveReport | undefined;
   widest: PriceDigits | undefined;
-  windows: readonly DecodedReport[];
+  windows: readonly StreamWindow[];
   /** When the newest report, or that there is none, was last confirmed; by `performance.now()`. */
   confirmedMs: number;
 };
@@ -79,10 +79,13 @@ export const planOf = (
   return { feedIds, from: starts.length === 0 ? undefined : Math.floor(Math.min(...starts) / 1_000) };
 };
 
-/** Decodes a report; undefined for an unknown schema. */
-const read = (report: ReportJson): LiveReport | undefined => {
+/** Decodes a report as far as its fields are known; undefined if it is malformed. */
+export const readLiveReport = (report: ReportJson): LiveReport | undefined => {
   try {
-    return { report, decoded: decode(report) };
+    const body = readReportBody(decodeFullReport(report.fullReport).body);
+    const { validFromMs, observationsMs } = windowOf(body);
+    const decoded = body.version === undefined ? undefined : decode(report);
+    return { report, feedId: body.feedId, validFromMs, observationsMs, decoded };
   } catch {
     return undefined; // there is nothing to show
   }
@@ -133,15 +136,14 @@ const createPrices = () => {
     of,
     /** Stores a report if it is the newest; returns it decoded either way. `atMs`: when it was the stream's newest. */
     take: (report: ReportJson, atMs: number): LiveReport | undefined => {
-      const next = read(report);
+      const next = readLiveReport(report);
       const known = of(report.feedID);
-      const newestMs = known.newest?.decoded.observationsMs ?? 0;
-      if (next === undefined || next.decoded.observationsMs >= newestMs)
-        known.confirmedMs = Math.max(known.confirmedMs, atMs);
-      if (next === undefined || next.decoded.observationsMs <= newestMs) return next;
-      known.windows = [...known.windows.slice(1 - windowsMax), next.decoded];
+      const newestMs = known.newest?.observationsMs ?? 0;
+      if (next === undefined || next.observationsMs >= newestMs) known.confirmedMs = Math.max(known.confirmedMs, atMs);
+      if (next === undefined || next.observationsMs <= newestMs) return next;
+      known.windows = [...known.windows.slice(1 - windowsMax), next];
       known.newest = next;
-      const { price, bid, ask } = next.decoded;
+      const { price, bid, ask }: Partial<DecodedReport> = next.decoded ?? {};
       known.widest = widenDigits(
         known.widest,
         [price, bid, ask].filter((value) => value !== undefined),
@@ -326,9 +328,10 @@ const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], fr
 });
 
 /** Delivers a report to a watch unless it had it before. */
-const tell = ({ onReport, lastMs }: Watch, { report, decoded }: LiveReport): void => {
-  const last = lastMs.get(report.feedID);
-  if (onReport === undefined || last === undefined || decoded.observationsMs <= last) return;
-  lastMs.set(report.feedID, decoded.observationsMs);
-  onReport({ report, decoded });
+const tell = ({ onReport, lastMs }: Watch, next: LiveReport): void => {
+  const { feedID } = next.report;
+  const last = lastMs.get(feedID);
+  if (onReport === undefined || last === undefined || next.observationsMs <= last) return;
+  lastMs.set(feedID, next.observationsMs);
+  onReport(next);
 };

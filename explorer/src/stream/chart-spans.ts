@@ -1,10 +1,11 @@
 // Reports and candles as the stream page uses them, the change of a price, and the price axis. Coordinates are floats; printed values come
 // from the exact integers.
-import type { Candle, DecodedReport } from '@sealpost/client';
+import type { Candle } from '@sealpost/client';
+import type { LiveReport } from '../state/live.ts';
 import { windowEndMs } from '../ui/interval.ts';
 
-/** A report as the chart draws it. */
-export type Span = {
+/** A report as the page lists it; without a price where its fields are not known. */
+export type ListedSpan = {
   readonly feedId: string;
   /** First millisecond of the window, and the first one after it. */
   readonly startMs: number;
@@ -13,24 +14,35 @@ export type Span = {
   readonly observedMs: number;
   /** The second in its permalink. */
   readonly timestamp: number;
-  readonly price: bigint;
+  readonly price: bigint | undefined;
   readonly bid: bigint | undefined;
   readonly ask: bigint | undefined;
 };
 
-export const spanOf = (report: DecodedReport): Span => ({
-  feedId: report.feedId,
-  startMs: report.validFromMs,
-  endMs: windowEndMs(report),
-  observedMs: report.observationsMs,
-  timestamp: report.observationsTimestamp,
-  price: report.price,
-  bid: report.bid,
-  ask: report.ask,
+/** A report as the chart draws it. */
+export type Span = ListedSpan & { readonly price: bigint };
+
+export const spanOf = (live: LiveReport): ListedSpan => ({
+  feedId: live.feedId,
+  startMs: live.validFromMs,
+  endMs: windowEndMs(live),
+  observedMs: live.observationsMs,
+  timestamp: live.report.observationsTimestamp,
+  price: live.decoded?.price,
+  bid: live.decoded?.bid,
+  ask: live.decoded?.ask,
 });
 
+/** The spans that can be drawn. */
+export const pricedOf = (spans: readonly ListedSpan[]): readonly Span[] =>
+  spans.filter((span): span is Span => span.price !== undefined);
+
 /** Adds spans, each once, in order; those that end before `keepFromMs` are dropped. */
-export const addSpans = (spans: readonly Span[], added: readonly Span[], keepFromMs: number): readonly Span[] => {
+export const addSpans = <S extends ListedSpan>(
+  spans: readonly S[],
+  added: readonly S[],
+  keepFromMs: number,
+): readonly S[] => {
   const byEnd = new Map([...spans, ...added].map((span) => [span.endMs, span]));
   return [...byEnd.values()].filter(({ endMs }) => endMs > keepFromMs).sort((a, b) => a.endMs - b.endMs);
 };

@@ -7,7 +7,7 @@ import { Failure, Loading, Pill, Time } from '../ui/components.tsx';
 import { formatAge, formatCount, formatInterval } from '../ui/format.ts';
 import { medianOf, windowsMax } from '../ui/interval.ts';
 import { useRenewed } from '../ui/polling.ts';
-import type { Span } from './chart-spans.ts';
+import type { ListedSpan } from './chart-spans.ts';
 import { type Completeness, cellsOf, formatShare, type Gap, gradeOf, measure, measureFrom } from './completeness.ts';
 
 const everyMs = 60_000;
@@ -53,7 +53,9 @@ const readDay = async (
   return { span, whole: isStart ? measure(coverage, gap.to + 1) : measure(coverage) };
 };
 
-export const StreamCompleteness = ({ feedId, spans }: { readonly feedId: string; readonly spans: readonly Span[] }) => {
+type CompletenessProps = { readonly feedId: string; readonly spans: readonly ListedSpan[] };
+
+export const StreamCompleteness = ({ feedId, spans }: CompletenessProps) => {
   const { session, clock, live, catalog } = useExplorer();
   const client = session.client.value;
   const isEnded = catalog.find(feedId)?.status === 'decommissioned';

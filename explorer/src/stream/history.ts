@@ -3,7 +3,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Explorer } from '../state/explorer.ts';
 import { reportsSecondsMax } from './chart/resolution.ts';
-import { addSpans, type Span, spanOf } from './chart-spans.ts';
+import { addSpans, type ListedSpan, spanOf } from './chart-spans.ts';
 
 /** A minute longer than the chart needs, so that nothing disappears from it while older reports are loading. */
 const keptSeconds = reportsSecondsMax + 60;
@@ -14,12 +14,12 @@ const gatherMs = 200;
 export const useHistory = (
   { live, clock, session }: Pick<Explorer, 'live' | 'clock' | 'session'>,
   feedId: string | undefined,
-): ReadonlySignal<readonly Span[]> => {
-  const spans = useMemo(() => signal<readonly Span[]>([]), []);
+): ReadonlySignal<readonly ListedSpan[]> => {
+  const spans = useMemo(() => signal<readonly ListedSpan[]>([]), []);
   const userId = session.userId.value;
   useEffect(() => {
     if (feedId === undefined) return undefined;
-    let waiting: Span[] = [];
+    let waiting: ListedSpan[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
       timer = undefined;
@@ -28,8 +28,8 @@ export const useHistory = (
     };
     const stop = live.watch(
       [feedId],
-      ({ decoded }) => {
-        waiting.push(spanOf(decoded));
+      (report) => {
+        waiting.push(spanOf(report));
         timer ??= setTimeout(flush, gatherMs);
       },
       Math.floor(clock.nowMs.peek() / 1_000) - reportsSecondsMax,

@@ -1,7 +1,8 @@
 // What is known about a closed market: since when, by its reports, and when it usually opens, by the catalog (D197).
-import { type Client, decode } from '@sealpost/client';
+import type { Client } from '@sealpost/client';
 import type { CatalogEntry, ReportJson } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
+import { readLiveReport } from '../state/live.ts';
 import { Time } from '../ui/components.tsx';
 import { formatAge } from '../ui/format.ts';
 import { useLoaded } from '../ui/loaded.ts';
@@ -17,7 +18,8 @@ const reportsMax = 400;
 const findClosing = (reports: readonly ReportJson[]): number | undefined => {
   let wasOpen = false;
   for (const report of reports) {
-    const decoded = decode(report);
+    const decoded = readLiveReport(report)?.decoded;
+    if (decoded === undefined) continue;
     const isClosed = isMarketClosed(decoded);
     if (isClosed && wasOpen) return decoded.observationsMs;
     wasOpen = !isClosed;

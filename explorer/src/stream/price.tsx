@@ -3,6 +3,8 @@ import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
+import type { LiveReport } from '../state/live.ts';
+import { reportHref } from '../state/router.ts';
 import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/components.tsx';
 import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';
 import { intervalMsOf } from '../ui/interval.ts';
@@ -12,6 +14,7 @@ import { marketStatusOf } from '../ui/market-status.ts';
 import { changeOf, formatPercent } from '../ui/price/change.ts';
 import { readFirstMs } from '../ui/price/first-report.ts';
 import { StreamStateMark, streamStateOf } from '../ui/price/stream-state.tsx';
+import { unknownFieldsText } from '../ui/price/unknown-fields.ts';
 import { describeOldPrice, isMarketClosed } from '../ui/price-age.ts';
 import { unitTextOf } from '../ui/price-unit.ts';
 import type { RangeStart, ViewedChange } from './chart/viewed.ts';
@@ -40,14 +43,16 @@ type StreamPriceProps = {
 
 export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
   const { live, clock } = useExplorer();
-  const decoded = live.latest(stream.feedId).value?.decoded;
+  const newest = live.latest(stream.feedId).value;
+  const decoded = newest?.decoded;
   const pair = `${stream.baseAsset}/${stream.quoteAsset}`;
   useTitle(decoded === undefined ? pair : `${splitPrice(decoded.price).head} ${pair}`);
-  if (decoded === undefined) return <NoPrice stream={stream} />;
+  if (newest === undefined) return <NoPrice stream={stream} />;
+  if (decoded === undefined) return <UnknownFields newest={newest} />;
   const nowMs = clock.nowMs.value;
   const intervalMs = live.intervalMs(stream.feedId).value ?? intervalMsOf([decoded]);
   const isConnected = live.state.value === 'live';
-  const state = streamStateOf(stream, decoded, false);
+  const state = streamStateOf(stream, newest, false);
   const ageMs = nowMs - decoded.observationsMs;
   const old = describeOldPrice(ageMs, intervalMs, isConnected, state === 'closed');
   const digits = live.digits(stream.feedId).value;
@@ -84,6 +89,27 @@ const Ended = ({ stream, ageMs }: { readonly stream: CatalogEntry; readonly ageM
       The last price is {formatAge(ageMs)} old.
     </span>
   </p>
+);
+
+/** Instead of a price: why there is none, and the signed report. */
+const UnknownFields = ({ newest: { feedId, report, observationsMs } }: { readonly newest: LiveReport }) => (
+  <div class="stream-price">
+    <p class="stream-state">
+      <StreamStateMark state="unknown" />
+      <span>
+        The fields of the newest report are not known, and so not its price: {unknownFieldsText(feedId)}. The report is
+        delivered as it was signed.
+      </span>
+    </p>
+    <p class="row">
+      <a class="button" href={reportHref(feedId, report.observationsTimestamp)}>
+        Open the signed report
+      </a>
+      <span class="muted">
+        Observed <Time ms={observationsMs} />
+      </span>
+    </p>
+  </div>
 );
 
 const NoPrice = ({ stream }: { readonly stream: CatalogEntry }) => {

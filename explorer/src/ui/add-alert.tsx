@@ -4,8 +4,8 @@ import { useExplorer } from '../state/explorer.ts';
 
 export const AddAlert = ({ feedId }: { readonly feedId: string }) => {
   const { live } = useExplorer();
-  const newest = live.latest(feedId).value;
-  const level = newest === undefined ? '' : `&level=${formatDecimal(newest.decoded.price)}`;
+  const price = live.latest(feedId).value?.decoded?.price;
+  const level = price === undefined ? '' : `&level=${formatDecimal(price)}`;
   return (
     <a class="button" href={`/alerts?feed=${feedId}${level}`}>
       Add alert

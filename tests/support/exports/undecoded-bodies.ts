@@ -2,7 +2,7 @@
 import { type FeedId, type Hex, parseFeedId } from '@sealpost/protocol';
 import * as AbiParameters from 'ox/AbiParameters';
 
-const headTypes = ['bytes32', 'uint32', 'uint32', 'uint192', 'uint192', 'uint32'];
+const headTypes = ['bytes32', 'uint64', 'uint64', 'uint192', 'uint192', 'uint64']; // times as wide as those in milliseconds
 const prices = [3n * 10n ** 18n, -(10n ** 18n), 4n * 10n ** 18n];
 const day = 1_797_811_200n;
 
@@ -47,7 +47,7 @@ export const undecodedLayouts = Object.keys(layouts) as readonly UndecodedLayout
 export const undecodedStream = (layout: UndecodedLayout, n = 0): FeedId =>
   parseFeedId(`${layouts[layout].prefix}${`${undecodedLayouts.indexOf(layout)}f${n}`.padStart(60, 'b')}`);
 
-/** A body that no release so far can decode; its window is in seconds. */
+/** A body that no release so far can decode; its window is in the unit of its feed ID. */
 export const undecodedBody = (
   layout: UndecodedLayout,
   {
@@ -57,6 +57,7 @@ export const undecodedBody = (
   }: { feedId?: FeedId; validFrom: number; observations: number },
 ): Hex => {
   const { types, values }: Layout = layouts[layout];
-  const head = [feedId, validFrom, observations, 1n, 2n, observations + 30 * 86_400];
+  const month = 30 * 86_400 * (feedId.startsWith('0x1') ? 1_000 : 1);
+  const head = [feedId, validFrom, observations, 1n, 2n, observations + month];
   return encode([...headTypes, ...types], [...head, ...values]);
 };

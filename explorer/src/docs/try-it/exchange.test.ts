@@ -62,7 +62,7 @@ test('try it: events are read whole, however the bytes arrive', async () => {
 });
 
 test('try it: an event is shown as the message of either WebSocket', () => {
-  const { decoded, fullReport } = reportVectors.reports[0] ?? expect.unreachable();
+  const { decoded, fullReport } = reportVectors.reports.find(({ version }) => version === 3) ?? expect.unreachable();
   const feedID = decoded.feedId;
   const event = `id: 1\ndata: ${JSON.stringify({ feedID, validFromTimestamp: 1, observationsTimestamp: 2, fullReport })}`;
   expect(JSON.parse(socketMessage(event, false) ?? '')).toEqual({
@@ -74,6 +74,8 @@ test('try it: an event is shown as the message of either WebSocket', () => {
     'observationsTimestampMs',
     'fullReport',
   ]);
+  const unknown = fullReport.replace(feedID.slice(2), `0fff${feedID.slice(6)}`);
+  expect(JSON.parse(socketMessage(event.replace(fullReport, unknown), true) ?? '').report.fullReport).toBe(unknown);
   expect(socketMessage(': comment', false)).toBe(undefined);
   expect(shortenHex(`"0x${'ab'.repeat(32)}" "0x${'ab'.repeat(100)}"`)).toBe(
     `"0x${'ab'.repeat(32)}" "0x${'ab'.repeat(32)}…"`,

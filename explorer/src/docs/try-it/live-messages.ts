@@ -1,5 +1,5 @@
 // The messages of a live connection as they arrive. Browsers cannot sign a WebSocket handshake, so reports come from the event stream.
-import { decode } from '@sealpost/client';
+import { decodeFullReport, readReportBody, windowOf } from '@sealpost/protocol';
 import { readJson } from './exchange.ts';
 
 /** Reads an event stream; calls back with each event's text. Resolves when the server ends it. */
@@ -28,7 +28,7 @@ export const socketMessage = (event: string, inMs: boolean): string | undefined 
   if (text === undefined) return undefined;
   const { feedID, fullReport } = readJson(text);
   if (!inMs || typeof fullReport !== 'string') return `{"report":${text}}`;
-  const { validFromMs, observationsMs } = decode(fullReport);
+  const { validFromMs, observationsMs } = windowOf(readReportBody(decodeFullReport(fullReport).body));
   return JSON.stringify({
     report: { feedID, validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs, fullReport },
   });

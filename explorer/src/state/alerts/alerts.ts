@@ -186,7 +186,8 @@ const watchAlerts = (
   const refusals = createRefusals({ session, chunks, onRefused, onProblem });
   const onReport = (next: LiveReport): void => {
     const { feedID: feedId } = next.report;
-    apply(feedId, (alert) => afterPrice(alert, next.decoded.price, clock.read()));
+    const price = next.decoded?.price;
+    if (price !== undefined) apply(feedId, (alert) => afterPrice(alert, price, clock.read()));
     if (
       store
         .alerts()
@@ -203,12 +204,9 @@ const watchAlerts = (
     for (const feedId of feedIds) {
       const [newest, intervalMs] = [live.latest(feedId).peek(), live.intervalMs(feedId).peek()];
       if (newest === undefined || intervalMs === undefined) continue;
-      const { observationsMs } = newest.decoded;
-      const silentMs = silentMsOf(
-        catalog.find(feedId),
-        { observationsMs, isClosed: isMarketClosed(newest.decoded) },
-        clock.read(),
-      );
+      const { observationsMs, decoded } = newest;
+      const isClosed = decoded !== undefined && isMarketClosed(decoded);
+      const silentMs = silentMsOf(catalog.find(feedId), { observationsMs, isClosed }, clock.read());
       if (silentMs !== undefined) apply(feedId, (alert) => afterAge(alert, silentMs, intervalMs, clock.read()));
     }
   }, checkEveryMs);

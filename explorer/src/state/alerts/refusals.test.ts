@@ -4,16 +4,15 @@ import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import vectors from '../../../../protocol/src/vectors/verification.json' with { type: 'json' };
 import { type Chunks, LoadingError } from '../code/chunks.ts';
-import type { LiveReport } from '../live.ts';
+import { type LiveReport, readLiveReport } from '../live.ts';
 import { createRefusals } from './refusals.ts';
 
 const fullReport = vectors.cases.find(({ name }) => name === '2 of 4 signers')?.fullReport ?? '';
 
 const reportOf = (bytes: string): LiveReport => {
-  const decoded = decode(bytes);
-  const { feedId, validFromTimestamp, observationsTimestamp } = decoded;
+  const { feedId, validFromTimestamp, observationsTimestamp } = decode(bytes);
   const report = { feedID: feedId, validFromTimestamp, observationsTimestamp, fullReport: bytes } as ReportJson; // hex in the vector
-  return { report, decoded };
+  return readLiveReport(report) as LiveReport; // it is not malformed
 };
 
 /** Checks one report; resolves with what is told about it. */

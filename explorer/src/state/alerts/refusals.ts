@@ -29,8 +29,8 @@ export const createRefusals = ({ session, chunks, onRefused, onProblem }: Refusa
     );
     if (signers === undefined || performance.now() - signers.readMs > signersMaxMs)
       signers = { sets: (await session.client.peek().signers()).signers, readMs: performance.now() };
-    const { full, decoded } = readReport(next.report.fullReport);
-    const proof = proveReport(full, signers.sets, next.report, decoded);
+    const { full, window } = readReport(next.report.fullReport);
+    const proof = proveReport(full, signers.sets, next.report, window);
     if (isClosed) return;
     onProblem(undefined);
     if (!proof.ok && proof.kind !== 'unknown_config_digest') onRefused(next);

@@ -123,20 +123,23 @@ const EmptyView = ({ chart: { model, actions }, feedId }: EmptyViewProps) => {
     return <p class="chart-note muted">This server keeps reports from {times.format(oldest * 1_000)}.</p>;
   const isKnown = model.resolution.value !== 'reports' || live.state.value === 'live';
   if (!isKnown || bars === undefined || edgesOf(bars, from * 1_000, to * 1_000) !== undefined) return null;
-  const newest = live.latest(feedId).value?.decoded;
+  const newest = live.latest(feedId).value;
   const isEnded = catalog.find(feedId)?.status === 'decommissioned';
   if (newest === undefined) return <p class="chart-note muted">{isEnded ? 'No reports are left.' : 'No data yet.'}</p>;
+  const { decoded } = newest;
+  if (decoded === undefined)
+    return <p class="chart-note muted">No price to draw: the fields of the reports are not known.</p>;
   const { seconds, end } = model.view.value;
   const age = formatAge(clock.nowMs.value - newest.observationsMs);
   return (
     <div class="chart-note muted">
       <p>
-        {isMarketClosed(newest) && 'Market closed. '}
+        {isMarketClosed(decoded) && 'Market closed. '}
         {end === undefined
           ? `No reports in the last ${rangeWordsOf(seconds)}; the newest is ${age} old.`
           : `No reports in this time; the newest is ${age} old.`}
       </p>
-      <button type="button" onClick={() => actions.showSecond(newest.observationsTimestamp)}>
+      <button type="button" onClick={() => actions.showSecond(decoded.observationsTimestamp)}>
         Show the newest
       </button>
     </div>

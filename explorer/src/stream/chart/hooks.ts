@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Explorer, useExplorer } from '../../state/explorer.ts';
 import { isOldPrice } from '../../ui/price-age.ts';
 import type { Theme } from '../../ui/theme.ts';
-import { type Span, toCoordinate } from '../chart-spans.ts';
+import { type ListedSpan, pricedOf, toCoordinate } from '../chart-spans.ts';
 import { useHistory } from '../history.ts';
 import { type ChartActions, createChartActions } from './actions.ts';
 import { followAddress } from './address.ts';
@@ -39,7 +39,7 @@ export const colorsOf = ({ color }: Theme): ChartColors => ({
 });
 
 /** The chart of a stream, its view kept in the address. For one stream: another one needs another component. */
-export const useStreamChart = (feedId: string, spans: ReadonlySignal<readonly Span[]>): StreamChart => {
+export const useStreamChart = (feedId: string, history: ReadonlySignal<readonly ListedSpan[]>): StreamChart => {
   const explorer = useExplorer();
   const { session, router, clock, catalog } = explorer;
   const client = session.client.value;
@@ -53,8 +53,10 @@ export const useStreamChart = (feedId: string, spans: ReadonlySignal<readonly Sp
       }),
     [],
   );
-  const comparedSpans = useHistory(explorer, compareId.value);
+  const comparedHistory = useHistory(explorer, compareId.value);
   const chart = useMemo(() => {
+    const spans = computed(() => pricedOf(history.value));
+    const comparedSpans = computed(() => pricedOf(comparedHistory.value));
     const nowSeconds = computed(() => Math.floor(clock.nowMs.value / 1_000));
     const model = createChartModel({ client, feedId, nowSeconds, spans, comparedSpans, compareId, view });
     const viewed = createViewed(model, address.settled);

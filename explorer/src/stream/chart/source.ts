@@ -1,9 +1,9 @@
 // Where the chart's data is from: stored reports and candles, loaded in chunks, and the stream's live reports on top of them.
 import type { Candle, Client } from '@sealpost/client';
-import { decode } from '@sealpost/client';
 import { daySeconds } from '@sealpost/protocol';
+import { readLiveReport } from '../../state/live.ts';
 import { readTooOld } from '../../ui/price-at/price-lookup.ts';
-import { addSpans, addToCandles, type Span, spanOf } from '../chart-spans.ts';
+import { addSpans, addToCandles, pricedOf, type Span, spanOf } from '../chart-spans.ts';
 import type { ChartBars } from './bars.ts';
 import { type ChunkKey, createChartPages, type LoadedChunk } from './pages.ts';
 import { type ChartGrid, type ChartWindow, chunkSecondsOf, chunksOf, reportsSecondsMax, stepOf } from './resolution.ts';
@@ -123,7 +123,7 @@ export const createChartSource = (
     return retention.load(from, to, async (first) => {
       const spans: Span[] = [];
       for await (const page of client.pages(feedId, { from: first, to, signal }))
-        spans.push(...page.reports.map((report) => spanOf(decode(report))));
+        spans.push(...pricedOf(page.reports.flatMap((report) => readLiveReport(report) ?? []).map(spanOf)));
       return spans;
     });
   }, onChange);

@@ -1,12 +1,12 @@
 // The reports of a day, a page at a time. Day, time and order are in the address.
-import { decode } from '@sealpost/client';
-import { daySeconds, type ReportJson } from '@sealpost/protocol';
+import { daySeconds } from '@sealpost/protocol';
 import { useEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
+import { readLiveReport } from '../../state/live.ts';
 import { Failure, Loading, Notice } from '../../ui/components.tsx';
 import { type Loaded, useLoaded } from '../../ui/loaded.ts';
 import { explainTooOld, readTooOld } from '../../ui/price-at/price-lookup.ts';
-import { type Span, spanOf } from '../chart-spans.ts';
+import { spanOf } from '../chart-spans.ts';
 import {
   type DayChoice,
   type DayOrder,
@@ -179,16 +179,6 @@ const DayFailure = ({ error, retry }: { readonly error: unknown; readonly retry:
   );
 };
 
-/** The reports that this page can decode; others have no price to show. */
-const spansOf = (reports: readonly ReportJson[]): readonly Span[] =>
-  reports.flatMap((report) => {
-    try {
-      return [spanOf(decode(report))];
-    } catch {
-      return []; // of a schema that this page does not know
-    }
-  });
-
 type DayTableProps = { readonly feedId: string; readonly order: DayOrder; readonly page: ChosenPage };
 
 const DayTable = ({ feedId, order, page }: DayTableProps) => {
@@ -196,7 +186,7 @@ const DayTable = ({ feedId, order, page }: DayTableProps) => {
   const { day, edge } = page.of;
   const kept =
     page.keptFrom === undefined ? '' : `This server keeps reports from ${times.format(page.keptFrom * 1_000)}.`;
-  const spans = spansOf(page.reports);
+  const spans = page.reports.flatMap((report) => readLiveReport(report) ?? []).map(spanOf);
   if (page.reports.length === 0)
     return (
       <p class="muted">

@@ -118,7 +118,7 @@ const formats = { csv: 'CSV', parquet: 'Parquet' } as const;
 /** What the page knows of the stream's reports. */
 const useKnownReports = ({ feedId, status }: CatalogEntry): KnownReports => {
   const { live } = useExplorer();
-  const newest = live.latest(feedId).value?.decoded.observationsTimestamp;
+  const newest = live.latest(feedId).value?.report.observationsTimestamp;
   const isLive = live.state.value === 'live';
   const isEnded = status === 'decommissioned';
   return {
@@ -264,16 +264,20 @@ const Outcome = ({ state, resume }: { readonly state: Phase; readonly resume: ((
     return (
       <p role="status" class="download-saved">
         Saved {formatCount(state.reports)} reports as <code>{state.file}</code>.
-        {state.skipped > 0 &&
-          ` ${formatCount(state.skipped)} reports cannot be decoded by this page and are not in it.`}
+        {state.skipped > 0 && ` ${formatCount(state.skipped)} reports whose fields are not known are not in it.`}
       </p>
     );
   if (state.phase === 'empty')
     return (
       <p role="status">
-        {state.skipped === 0
-          ? `There are no reports from ${times.format(state.plan.from * 1_000)} to ${times.format(state.plan.to * 1_000)}.`
-          : 'This page cannot decode the reports of this range.'}{' '}
+        {state.skipped === 0 ? (
+          `There are no reports from ${times.format(state.plan.from * 1_000)} to ${times.format(state.plan.to * 1_000)}.`
+        ) : (
+          <>
+            The fields of the reports of this range are not known. <code>sealpost export</code> writes the reports as
+            they were signed.
+          </>
+        )}{' '}
         Nothing was saved.
       </p>
     );

@@ -40,7 +40,7 @@ export type DownloadProgress = {
 export type DownloadedFile = {
   readonly parts: readonly (Uint8Array | string)[];
   readonly reports: number;
-  /** Reports that this page cannot decode; they are not in the file. */
+  /** Reports whose fields are not known; they are not in the file. */
   readonly skipped: number;
 };
 

@@ -5,11 +5,11 @@ import type { TimeParts } from '../../state/settings/times.ts';
 import { Exact } from '../../ui/components.tsx';
 import { formatInterval } from '../../ui/format.ts';
 import { widenDigits } from '../../ui/price/digits.ts';
-import type { Span } from '../chart-spans.ts';
+import type { ListedSpan } from '../chart-spans.ts';
 
 type TableProps = {
   readonly feedId: string;
-  readonly spans: readonly Span[];
+  readonly spans: readonly ListedSpan[];
   /** Times on other days than this one have their date: `2026-11-15`, by default today. */
   readonly day?: string;
 };
@@ -54,7 +54,11 @@ export const ReportTable = ({ feedId, spans, day }: TableProps) => {
               </td>
               <td class="number">{formatInterval(span.endMs - span.startMs)}</td>
               <td class="number">
-                <Exact value={span.price} digits={digits} />
+                {span.price === undefined ? (
+                  <span class="muted">not known</span>
+                ) : (
+                  <Exact value={span.price} digits={digits} />
+                )}
               </td>
               {hasSides && (
                 <>

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import { useExplorer } from '../../state/explorer.ts';
 import { Exact, Time } from '../../ui/components.tsx';
 import { widenDigits } from '../../ui/price/digits.ts';
-import { type Span, spanOf } from '../chart-spans.ts';
+import { type ListedSpan, spanOf } from '../chart-spans.ts';
 import { parseDayStart, readDayChoice, toDayText, writeDayChoice } from './day-address.ts';
 import { DayReports } from './day-reports.tsx';
 import { ReportTable } from './report-table.tsx';
@@ -14,7 +14,7 @@ const reportsShown = 12;
 type ReportsProps = {
   readonly feedId: string;
   readonly status: CatalogEntry['status'];
-  readonly spans: readonly Span[];
+  readonly spans: readonly ListedSpan[];
   readonly candles: readonly Candle[] | undefined;
 };
 
@@ -57,7 +57,7 @@ export const StreamReports = ({ feedId, status, spans, candles }: ReportsProps) 
 const RecentReports = ({ feedId, status, spans }: Omit<ReportsProps, 'candles'>) => {
   const { live } = useExplorer();
   const newest = live.latest(feedId).value;
-  const known = spans.length > 0 || newest === undefined ? spans : [spanOf(newest.decoded)];
+  const known = spans.length > 0 || newest === undefined ? spans : [spanOf(newest)];
   const shown = known.slice(-reportsShown).reverse();
   if (shown.length > 0) return <ReportTable feedId={feedId} spans={shown} />;
   return (

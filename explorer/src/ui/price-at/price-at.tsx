@@ -5,6 +5,7 @@ import { useExplorer } from '../../state/explorer.ts';
 import { reportHref } from '../../state/router.ts';
 import { Exact, Failure, Loading, Notice, Time } from '../components.tsx';
 import { formatAge } from '../format.ts';
+import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
 import { describeForm, type ParsedTime, parseTime, toAddressTime } from './time-input.ts';
 import '../../styles/price-at.css';
@@ -202,15 +203,22 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
         </div>
       </div>
     );
-  const { decoded, seconds } = lookup;
+  const { found, seconds } = lookup;
+  const { decoded } = found;
   const digits = live.digits(feedId).value;
   return (
     <div class="price-at-answer">
-      <p class="price-at-price">
-        <Exact value={decoded.price} digits={digits} /> <Unit decoded={decoded} />
-      </p>
+      {decoded === undefined ? (
+        <Notice kind="warning" title="No price known">
+          The fields of the report for that time are not known: {unknownFieldsText(feedId)}.
+        </Notice>
+      ) : (
+        <p class="price-at-price">
+          <Exact value={decoded.price} digits={digits} /> <Unit decoded={decoded} />
+        </p>
+      )}
       <p class="small muted">
-        valid <WindowText fromMs={decoded.validFromMs} toMs={decoded.observationsMs} />
+        valid <WindowText fromMs={found.validFromMs} toMs={found.observationsMs} />
       </p>
       <p>
         <a href={reportHref(feedId, seconds)}>Open report and proof</a>

@@ -1,5 +1,7 @@
 import { SealpostError } from '@sealpost/client';
+import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { reportOf } from '../../state/report.fixture.ts';
 import { formatUtc } from '../format.ts';
 import { explainMiss, explainTooOld, type Lookup, lookUp } from './price-lookup.ts';
 
@@ -20,6 +22,14 @@ const miss = (changes: Partial<Extract<Lookup, { kind: 'miss' }>>): Extract<Look
 
 /** A server that refuses the moment itself, and does not answer for the neighbors either. */
 const refusing = (error: SealpostError) => ({ at: async () => Promise.reject(error) });
+
+test('a report whose fields are not known is found, with its window', async () => {
+  const report = reportOf(parseFeedId(`0x0002${'ab'.repeat(30)}`), 5, 7);
+  const fullReport = report.fullReport.replace(report.feedID.slice(2), `0fff${report.feedID.slice(6)}`);
+  const server = { at: async () => ({ report: { ...report, fullReport }, details: {} as never }) }; // not read
+  const found = expect.objectContaining({ validFromMs: 5_000, observationsMs: 7_000, decoded: undefined });
+  expect(await lookUp(server, report.feedID, 7, signal)).toEqual({ kind: 'found', seconds: 7, found });
+});
 
 test('a miss has the reason and the nearest two windows, even if their prices cannot be read', async () => {
   const details = { reason: 'gap', previous: { validFromTimestamp: 1, observationsTimestamp: 5 }, next: null };

@@ -1,16 +1,17 @@
 // Looks up the price at a time: the report that was valid, or the nearest two and why there is none.
-import { type Client, type DecodedReport, decode, SealpostError } from '@sealpost/client';
+import { type Client, type DecodedReport, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
+import { type LiveReport, readLiveReport } from '../../state/live.ts';
 import { formatAge } from '../format.ts';
 
 export type WindowJson = Body<'Window'>;
 export type MissReason = Body<'ReportMiss'>['reason'];
 
-/** An adjacent report; `decoded` if it could be read. */
+/** An adjacent report; `decoded` if its fields are known. */
 export type Neighbor = WindowJson & { readonly decoded: DecodedReport | undefined };
 
 export type Lookup =
-  | { readonly kind: 'found'; readonly seconds: number; readonly decoded: DecodedReport }
+  | { readonly kind: 'found'; readonly seconds: number; readonly found: LiveReport }
   | {
       readonly kind: 'miss';
       readonly seconds: number;
@@ -31,7 +32,9 @@ export const lookUp = async (
 ): Promise<Lookup> => {
   try {
     const { report } = await client.at(feedId, seconds, { signal });
-    return { kind: 'found', seconds, decoded: decode(report) };
+    const found = readLiveReport(report);
+    if (found === undefined) throw new SealpostError('malformed_report', 'The server sent a malformed report.');
+    return { kind: 'found', seconds, found };
   } catch (error) {
     if (!(error instanceof SealpostError)) throw error;
     const tooOld = readTooOld(error);
@@ -62,7 +65,7 @@ const readNeighbor = async (
   if (window === null || window === undefined) return undefined;
   try {
     const { report } = await client.at(feedId, window.observationsTimestamp, { signal });
-    return { ...window, decoded: decode(report) };
+    return { ...window, decoded: readLiveReport(report)?.decoded };
   } catch {
     return { ...window, decoded: undefined }; // its window is still known
   }

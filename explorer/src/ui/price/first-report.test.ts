@@ -56,6 +56,14 @@ test('first report: streams that have one at the start of the candle share a req
   expect(server.asked.map(({ length }) => length)).toEqual([100, 51, 1]);
 });
 
+test('first report: one whose fields are not known has no price to compare, and does not stop the others', async () => {
+  const [strange, plain] = [reportOf(feedOf(1), hour, hour + 1), reportOf(feedOf(2), hour, hour + 1)];
+  const fullReport = strange.fullReport.replace(feedOf(1).slice(2), `0fff${feedOf(1).slice(6)}`);
+  const server = serverOf([{ ...strange, fullReport }, plain]);
+  const starts = [1, 2].map((index) => ({ feedId: feedOf(index), second: hour, open: 7n }));
+  expect([...(await readFirstMsOfMany(server, starts, signal))]).toEqual([[feedOf(2), (hour + 1) * 1_000]]);
+});
+
 test('first report: what was read before a failure is kept', async () => {
   const server = serverOf([reportOf(feedOf(1), hour + 3, hour + 4)]);
   const starts = [1, 99, 2].map((index) => ({ feedId: feedOf(index), second: hour, open: 7n }));

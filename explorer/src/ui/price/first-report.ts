@@ -1,6 +1,7 @@
 // When the first report of a candle was observed. A candle has only the first second of its bucket, and a stream may begin hours later.
-import { type Client, decode } from '@sealpost/client';
+import type { Client } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
+import { readLiveReport } from '../../state/live.ts';
 
 /** The start of a change: a candle's opening. */
 export type CandleStart = {
@@ -12,9 +13,8 @@ export type CandleStart = {
 
 /** Undefined if it is not the candle's first report. */
 const observedMsOf = (report: ReportJson | undefined, { second, open }: CandleStart): number | undefined => {
-  if (report === undefined) return undefined;
-  const { price, observationsMs } = decode(report);
-  return price === open && observationsMs >= second * 1_000 ? observationsMs : undefined;
+  const read = report && readLiveReport(report);
+  return read?.decoded?.price === open && read.observationsMs >= second * 1_000 ? read.observationsMs : undefined;
 };
 
 /** In milliseconds; undefined if the server no longer has that report. */

@@ -2,8 +2,9 @@ import type { DecodedReport } from '@sealpost/client';
 import { expect, test } from 'vitest';
 import { streamStateOf } from './stream-state.tsx';
 
-const withMarket = (version: 4 | 11, marketStatus: number) =>
-  ({ version, fields: { marketStatus } }) as unknown as DecodedReport; // of its fields, only these decide
+const withMarket = (version: 4 | 11, marketStatus: number) => ({
+  decoded: { version, fields: { marketStatus } } as unknown as DecodedReport,
+}); // of its fields, only these decide
 const live = { status: 'live' } as const;
 
 test('state: closed by the market status of the newest report, whose codes depend on the schema', () => {
@@ -11,7 +12,8 @@ test('state: closed by the market status of the newest report, whose codes depen
   expect(streamStateOf(live, withMarket(4, 2), false)).toBe('open');
   expect(streamStateOf(live, withMarket(11, 1), false)).toBe('open');
   expect(streamStateOf(live, withMarket(11, 5), false)).toBe('closed');
-  expect(streamStateOf(live, { version: 3, fields: {} } as unknown as DecodedReport, false)).toBe('open'); // as above
+  const decoded = { version: 3, fields: {} } as unknown as DecodedReport; // as above
+  expect(streamStateOf(live, { decoded }, false)).toBe('open');
 });
 
 test('state: ended goes before all others; empty only once the server has said so', () => {
@@ -19,4 +21,9 @@ test('state: ended goes before all others; empty only once the server has said s
   expect(streamStateOf({ status: 'decommissioned' }, undefined, true)).toBe('ended');
   expect(streamStateOf({ status: 'testing' }, undefined, true)).toBe('empty');
   expect(streamStateOf(live, undefined, false)).toBe('loading');
+});
+
+test('state: unknown if the fields of the newest report are not known, unless the stream has ended', () => {
+  expect(streamStateOf(live, { decoded: undefined }, false)).toBe('unknown');
+  expect(streamStateOf({ status: 'decommissioned' }, { decoded: undefined }, false)).toBe('ended');
 });

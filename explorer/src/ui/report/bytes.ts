@@ -82,7 +82,7 @@ const vsPieces = (count: number): readonly Piece[] => [
   ...padding('vs padding', 'signatures', wordBytes - count, 'One byte per signature; the rest are zero.'),
 ];
 
-/** One segment per field; for an unknown schema, the feed ID and then one per word. */
+/** One segment per field that is known, and one per word after them; of a malformed body, the feed ID is known. */
 const bodyPieces = (bodyLength: number, fields: readonly FieldLine[] | undefined): readonly Piece[] => {
   const words = Math.ceil(bodyLength / wordBytes);
   const pieces = Array.from({ length: words }, (_, i): Piece => {
@@ -100,7 +100,7 @@ const bodyPieces = (bodyLength: number, fields: readonly FieldLine[] | undefined
     const [name, about] =
       i === 0
         ? ['feedId', 'The report’s stream. Every body starts with it.']
-        : [`word ${i + 1}`, `Word ${i + 1} of the body. This page does not know its schema.`];
+        : [`word ${i + 1}`, `Word ${i + 1} of the body. This page does not know its field.`];
     return { id: fieldLink(name), part: 'body', name, type: 'bytes32', about, length };
   });
   return [
@@ -129,7 +129,7 @@ const halfPieces = (half: 'r' | 's', count: number): readonly Piece[] => [
   ),
 ];
 
-/** Every segment of a full report, in order and without gaps. `fields`: undefined for an unknown schema. */
+/** Every segment of a full report, in order and without gaps. `fields`: those that are known; undefined if the body is malformed. */
 export const mapReportBytes = (
   { body, signatures: { length: count } }: FullReport,
   fields: readonly FieldLine[] | undefined,

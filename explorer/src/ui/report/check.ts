@@ -88,7 +88,7 @@ const checkReport = async (
   const { proveReport } = await reader.chunks.load(() => import('./proof.ts'));
   await new Promise((done) => setTimeout(done));
   if (signal.aborted) return;
-  const proof = proveReport(report.full, signers, claim, report.decoded);
+  const proof = proveReport(report.full, signers, claim, report.window);
   if (proof.ok || proof.kind === 'claim_mismatch') return tell({ phase: 'done', proof, comparison: { kind: 'none' } });
   tell({ phase: 'done', proof, comparison: { kind: 'comparing' } });
   const isSigned = ({ full }: ReadReport): boolean => proveReport(full, signers).ok;
@@ -132,11 +132,11 @@ const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_boun
 /** The server's reports at both ends of the window: one of the two times may be what was altered. */
 const readCandidates = async (
   client: Pick<Client, 'at'>,
-  { feedId, decoded }: ReadReport,
+  { feedId, window }: ReadReport,
   signal: AbortSignal,
 ): Promise<readonly ReadReport[]> => {
-  if (decoded === undefined) return [];
-  const seconds = new Set([decoded.observationsTimestamp, decoded.validFromTimestamp]);
+  if (window === undefined) return [];
+  const seconds = new Set([window.observationsMs, window.validFromMs].map((ms) => Math.floor(ms / 1_000)));
   const found = await Promise.all(
     [...seconds].map((second) =>
       client.at(feedId, second, { signal }).then(
@@ -153,7 +153,7 @@ const readCandidates = async (
 
 /** Whether one was made from the other: the same window, or a signature in common. */
 const isSameReport = (signed: ReadReport, here: ReadReport): boolean => {
-  const windowOf = ({ decoded }: ReadReport): string => `${decoded?.validFromMs} ${decoded?.observationsMs}`;
+  const windowOf = ({ window }: ReadReport): string => `${window?.validFromMs} ${window?.observationsMs}`;
   const halves = new Set(signed.full.signatures.map(({ r }) => r));
   return windowOf(signed) === windowOf(here) || here.full.signatures.some(({ r }) => halves.has(r));
 };

@@ -30,6 +30,13 @@ test('difference: an altered time is shown as a time', () => {
   expect(value).toMatchObject({ signed: '2025-11-15 09:46:40 UTC', here: '2025-11-15 09:46:41 UTC' });
 });
 
+test('difference: where only the head is known, its fields are compared as such and the rest by word', () => {
+  const isOf = (text: string) => readReport(text.replace(signed.feedId.slice(2), `0fff${signed.feedId.slice(6)}`));
+  const names = (id: string) =>
+    compareReports(isOf(signed.fullReport), isOf(altered(id).fullReport), formatUtc).values.map(({ name }) => name);
+  expect([names('body expiresAt'), names('body price')]).toEqual([['expiresAt'], ['word 7']]);
+});
+
 test('difference: the context and signatures are compared too', () => {
   expect(compare(altered('context extraHash')).values).toMatchObject([{ name: 'extraHash' }]);
   const { values, bytes } = compare(altered('s 1'));

@@ -69,12 +69,10 @@ const differentContext = (signed: ReadReport, here: ReadReport): readonly Differ
       here: here.full.context[name],
     }));
 
-/** Signatures, and words of a body that cannot be decoded: one entry for each link. */
+/** Signatures, and words of a body whose fields are not known: one entry for each link. */
 const differentRest = (signed: ReadReport, here: ReadReport): readonly DifferentValue[] => {
-  const isDecoded = signed.fields !== undefined && here.fields !== undefined;
-  const others = here.segments.filter(
-    ({ part }) => part === 'signatures' || part === 'layout' || (part === 'body' && !isDecoded),
-  );
+  const compared = new Set((signed.fields && here.fields)?.map(({ name }) => fieldLink(name)));
+  const others = here.segments.filter(({ part, link }) => part !== 'context' && !compared.has(link));
   const different = others.filter((segment) => differentBytes(signed, here, segment).size > 0);
   const first = different.filter(({ link }, i) => different.findIndex((one) => one.link === link) === i);
   return first.map((segment) => {

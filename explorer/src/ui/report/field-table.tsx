@@ -35,8 +35,8 @@ export const ReportFieldTable = ({ report, link, state, difference }: TableProps
         {state !== 'verified' && <TrustPill state={state} />}
       </div>
       {problem !== undefined && (
-        <Notice kind="warning" title="This page cannot decode the body">
-          {problem} Its signatures are still verified, and its bytes are shown word by word.
+        <Notice kind="warning" title="Not all fields are known">
+          {problem} The signatures are still verified, and the other bytes are shown word by word.
         </Notice>
       )}
       <table>

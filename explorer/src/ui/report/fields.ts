@@ -3,8 +3,10 @@
 import {
   type Field,
   type FieldUnit,
+  fieldsOf,
   type ReportBody,
-  reportSchemas,
+  type ReportHead,
+  type reportSchemas,
   type SchemaVersion,
   timeResolutionOf,
   withoutTrailing,
@@ -138,10 +140,16 @@ export const quotedUnitOf = ({ name, unit, reading }: FieldLine, quoteAsset: str
 
 const time = (ms: number, fraction = ''): Reading => ({ kind: 'time', ms, fraction });
 
-const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs: boolean): Reading => {
+const readingOf = (
+  { name, unit }: Field,
+  value: unknown,
+  version: SchemaVersion | undefined,
+  isMs: boolean,
+): Reading => {
   const of = scaled[unit];
   if (typeof value === 'bigint' && of !== undefined) return { kind: 'decimal', value, of };
-  if (unit === 'market status') return { kind: 'words', text: marketStatusOf(body.version, Number(value)).text };
+  if (unit === 'market status' && version !== undefined)
+    return { kind: 'words', text: marketStatusOf(version, Number(value)).text };
   if (unit === 'paused flag') return { kind: 'words', text: Number(value) === 0 ? 'In use' : 'Paused: do not use' };
   if (name === 'duration') return { kind: 'words', text: `${value} seconds` };
   if (name === 'activationDateTime' && Number(value) === 0) return { kind: 'words', text: 'No change planned' };
@@ -151,11 +159,11 @@ const readingOf = ({ name, unit }: Field, value: unknown, body: ReportBody, isMs
   return unit === 'seconds' ? time(Number(value) * 1_000) : { kind: 'plain' };
 };
 
-/** Every field of a body, in the order of its bytes. */
-export const describeFields = (body: ReportBody): readonly FieldLine[] => {
+/** Every field of a body that is known, in the order of its bytes. */
+export const describeFields = (body: ReportBody | ReportHead): readonly FieldLine[] => {
   const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
   const values = new Map<string, unknown>(Object.entries(body));
-  return reportSchemas[body.version].fields.map((field) => {
+  return fieldsOf(body).map((field) => {
     const { name, type, unit } = field;
     const value = values.get(name);
     return {
@@ -163,9 +171,9 @@ export const describeFields = (body: ReportBody): readonly FieldLine[] => {
       type: type === 'time' ? (isMs ? 'uint64' : 'uint32') : type,
       unit,
       unitText: unitTextOf(field, isMs),
-      about: fieldTexts[name],
+      about: fieldTexts[name as FieldName], // a name of the table
       raw: String(value),
-      reading: readingOf(field, value, body, isMs),
+      reading: readingOf(field, value, body.version, isMs),
     };
   });
 };

@@ -6,6 +6,7 @@ import { formatAge, formatCount, formatPrice } from '../format.ts';
 import { marketStatusOf } from '../market-status.ts';
 import type { PriceDigits } from '../price/digits.ts';
 import { useReportDigits } from '../price/report-digits.ts';
+import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { Unit } from '../unit.tsx';
 import type { VerdictState } from './check.ts';
 import type { ReadReport } from './reading.ts';
@@ -35,9 +36,13 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
     return (
       <section class="card price" aria-label="Price">
         <p class="price-text">No price</p>
-        <p class="muted">
-          This page cannot decode the report’s schema: {report.schema}. Its signatures can still be verified.
+        <p class="muted">The fields of the report are not known: {unknownFieldsText(report.feedId)}.</p>
+        <p>
+          <Copy text={report.fullReport} label="Copy the signed report">
+            Copy the signed report
+          </Copy>
         </p>
+        <Validity report={report} asked={asked} around={around} />
       </section>
     );
   const { price, bid, ask, fields } = decoded;
@@ -90,11 +95,11 @@ const Side = ({ title, value, digits }: SideProps) => (
   </div>
 );
 
-/** The validity of the price, drawn between the adjacent reports. */
-const Validity = ({ report: { decoded }, asked, around }: ValidityProps) => {
+/** The validity of the report, drawn between the adjacent ones. */
+const Validity = ({ report: { window, feedId }, asked, around }: ValidityProps) => {
   const { clock } = useExplorer();
-  if (decoded === undefined) return null;
-  const { validFromMs, observationsMs, expiresAtMs, feedId } = decoded;
+  if (window === undefined) return null;
+  const { validFromMs, observationsMs, expiresAtMs } = window;
   const unitMs = timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000;
   const own = { fromMs: validFromMs, toMs: observationsMs };
   const askedMs = asked === undefined ? undefined : asked * 1_000;

@@ -10,7 +10,7 @@ const [digest] = Object.keys(signerSets);
 const good = vectors.cases.find(({ name }) => name === '2 of 4 signers')?.fullReport as string; // a test of the protocol holds it
 const report = decodeFullReport(good);
 const [first, second] = report.signatures;
-const signed = readReport(good).decoded;
+const { decoded: signed } = readReport(good);
 
 const withSignatures = (...signatures: (FullReport['signatures'][number] | undefined)[]): FullReport => ({
   ...report,
@@ -125,8 +125,11 @@ test('proof: a signed report with wrong fields around it fails, and the field is
 test('proof: a report with an unknown schema can be verified', async () => {
   const { signerSet, sign } = await createNetwork({ seed: 'explorer' });
   const read = readReport(sign(`0x0fff${report.body.slice(6)}`, 1));
-  expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, unknown to this page']);
+  expect([read.decoded, read.schema]).toEqual([undefined, 'version 4095, fields not known']);
   expect(read.problem).toBe('The feed ID names schema version 4095, which this release does not know.');
   const { configDigest, f, addresses } = signerSet;
-  expect(proveReport(read.full, { [configDigest]: { f, addresses } }).title).toBe('Verified');
+  const signers = { [configDigest]: { f, addresses } };
+  expect(proveReport(read.full, signers).title).toBe('Verified');
+  const claim = { feedID: read.feedId, validFromTimestamp: 1, observationsTimestamp: 2 };
+  expect(proveReport(read.full, signers, claim, read.window).kind).toBe('claim_mismatch');
 });

@@ -7,6 +7,7 @@ import {
   parseSignerSets,
   portableEngine,
   type ReportJson,
+  type ReportWindow,
   recoverSigners,
   reportDigest,
   type SignatureEngine,
@@ -71,12 +72,12 @@ const rememberingEngine = (engine: SignatureEngine): SignatureEngine => {
   };
 };
 
-/** Recovers the signers of a report and checks them against published signer sets. `signed`: the decoded body; undefined for an unknown schema. */
+/** Recovers the signers of a report and checks them against published signer sets. `signed`: the signed window; undefined if the body is malformed. */
 export const proveReport = (
   report: FullReport,
   signers: SignerSetsJson,
   claim?: Claim,
-  signed?: Omit<Claim, 'feedID'>,
+  signed?: ReportWindow,
 ): Proof => {
   const engine = rememberingEngine(portableEngine);
   const signerSets = parseSignerSets(signers);
@@ -103,15 +104,18 @@ const titleOf = (kind: VerdictKind, count: number, signerSet: SignerSet | undefi
   return `Not verified: too ${count > (signerSet?.f ?? 0) ? 'many' : 'few'} signatures`;
 };
 
-const mismatchOf = (claim: Claim, { body }: FullReport, signed?: Omit<Claim, 'feedID'>): string | undefined => {
+const mismatchOf = (claim: Claim, { body }: FullReport, signed?: ReportWindow): string | undefined => {
   const tell = (name: string, said: unknown, is: unknown): string =>
     `The signatures are valid, but the JSON around the report is wrong: ${name} is ${said}, and the oracles signed ${is}.`;
   const feedId = feedIdOf(body);
   if (claim.feedID.toLowerCase() !== feedId) return tell('feedID', claim.feedID, feedId);
-  const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find(
-    (one) => signed !== undefined && claim[one] !== signed[one],
-  );
-  return name === undefined ? undefined : tell(name, claim[name], signed?.[name]);
+  if (signed === undefined) return undefined;
+  const seconds = {
+    validFromTimestamp: Math.floor(signed.validFromMs / 1_000),
+    observationsTimestamp: Math.floor(signed.observationsMs / 1_000),
+  };
+  const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find((one) => claim[one] !== seconds[one]);
+  return name === undefined ? undefined : tell(name, claim[name], seconds[name]);
 };
 
 const describeSignature = (

@@ -1,6 +1,19 @@
-// Decodes a report for the page, as far as possible: with an unknown schema the fields are missing, but it can still be verified.
-import { type DecodedReport, decode, SealpostError } from '@sealpost/client';
-import { decodeFullReport, type FullReport, feedIdOf, reportSchemas, schemaVersionOf } from '@sealpost/protocol';
+// Decodes a report for the page, as far as possible: where its schema or layout is not known there are only the fields of its head, but it can
+// still be verified.
+import { type DecodedReport, decode } from '@sealpost/client';
+import {
+  decodeFullReport,
+  type FullReport,
+  feedIdOf,
+  type ReportBody,
+  ReportFormatError,
+  type ReportHead,
+  type ReportWindow,
+  readReportBody,
+  reportSchemas,
+  schemaVersionOf,
+  windowOf,
+} from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './bytes.ts';
 import { describeFields, type FieldLine } from './fields.ts';
 
@@ -12,8 +25,11 @@ export type ReadReport = {
   readonly feedId: string;
   /** For display: `version 3, Crypto advanced`. */
   readonly schema: string;
-  /** Undefined if the body cannot be decoded; `problem` says why. */
+  /** Undefined if the body is malformed. */
+  readonly window: ReportWindow | undefined;
+  /** Undefined if the fields are not known; `problem` says why. */
   readonly decoded: DecodedReport | undefined;
+  /** Those that are known; undefined if the body is malformed. */
   readonly fields: readonly FieldLine[] | undefined;
   readonly problem: string | undefined;
   readonly segments: readonly Segment[];
@@ -23,14 +39,16 @@ export type ReadReport = {
 export const readReport = (raw: string): ReadReport => {
   const fullReport = raw.toLowerCase();
   const full = decodeFullReport(fullReport);
-  const { decoded, problem } = readBody(fullReport);
-  const fields = decoded === undefined ? undefined : describeFields(decoded.fields);
+  const { body, problem } = readBody(full);
+  const decoded = problem === undefined ? decode(fullReport) : undefined;
+  const fields = body && describeFields(body);
   const feedId = feedIdOf(full.body);
   return {
     fullReport,
     full,
     feedId,
     schema: schemaOf(feedId, decoded),
+    window: body && windowOf(body),
     decoded,
     fields,
     problem,
@@ -40,14 +58,17 @@ export const readReport = (raw: string): ReadReport => {
 
 const schemaOf = (feedId: string, decoded: DecodedReport | undefined): string =>
   decoded === undefined
-    ? `version ${schemaVersionOf(feedId)}, unknown to this page`
+    ? `version ${schemaVersionOf(feedId)}, fields not known`
     : `version ${decoded.version}, ${reportSchemas[decoded.version].title}`;
 
-const readBody = (fullReport: string): Pick<ReadReport, 'decoded' | 'problem'> => {
+const readBody = ({
+  body,
+}: FullReport): { readonly body: ReportBody | ReportHead | undefined; readonly problem: string | undefined } => {
   try {
-    return { decoded: decode(fullReport), problem: undefined };
+    const read = readReportBody(body);
+    return { body: read, problem: read.version === undefined ? read.problem : undefined };
   } catch (error) {
-    if (error instanceof SealpostError) return { decoded: undefined, problem: error.message };
+    if (error instanceof ReportFormatError) return { body: undefined, problem: error.message };
     throw error;
   }
 };

@@ -2,6 +2,7 @@
 import { useRef } from 'preact/hooks';
 import { explainError } from '../../state/session.ts';
 import { Pill, type PillKind } from '../components.tsx';
+import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { SignInButton } from '../sign-in-dialog.tsx';
 import { type Comparison, type ReportCheck, type VerdictState, verdictStateOf } from './check.ts';
 import type { Difference } from './difference.ts';
@@ -51,7 +52,7 @@ export const ReportVerdict = ({ report, check, difference, isExample }: VerdictP
 
 /** The verdict in a few words and in a sentence. */
 const textsOf = (
-  { decoded, full, schema }: ReadReport,
+  { decoded, full, feedId }: ReadReport,
   check: ReportCheck,
 ): { readonly title: string; readonly sentence: string } => {
   if (check.phase === 'checking') {
@@ -70,7 +71,7 @@ const textsOf = (
   if (proof.ok && decoded === undefined)
     return {
       title: 'Verified, but not decoded',
-      sentence: `${proof.sentence} This page cannot decode its schema: ${schema}.`,
+      sentence: `${proof.sentence} The fields of the report are not known: ${unknownFieldsText(feedId)}.`,
     };
   const isAltered = proof.kind === 'altered_report' && comparison.kind === 'different';
   return { title: isAltered ? 'Not verified: altered' : proof.title, sentence: proof.sentence };
