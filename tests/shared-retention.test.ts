@@ -1,4 +1,4 @@
-// Two real nodes on one PostgreSQL with different retention: the history of both stays as long as the longer one says.
+// Two real nodes on one PostgreSQL with different retention: the history of both stays as long as the longer one says. And a single node with one that is too short.
 import { dayMs } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
@@ -59,9 +59,8 @@ const degradedOf = async ({ opsUrl }: Server): Promise<readonly string[]> => {
   return degraded;
 };
 
-const daysStored = async (): Promise<number> =>
-  (await Promise.all(times.map((at) => store.reports.at([world.feedId], at)))).filter(([one]) => one !== undefined)
-    .length;
+const daysStored = async (of = store, { feedId } = world): Promise<number> =>
+  (await Promise.all(times.map((at) => of.reports.at([feedId], at)))).filter(([one]) => one !== undefined).length;
 
 const daysServed = async ({ url }: Server): Promise<number> => {
   const found = times.map((at) => fetchSigned(url, `/api/v1/reports?feedID=${world.feedId}&timestamp=${at}`, world));
@@ -129,16 +128,28 @@ const passDay = () =>
     if (current?.waiting === undefined) throw new Error('Nothing waits.');
     return { ...current, waiting: { ...current.waiting, fromMs: 0 } };
   });
+const passHour = () =>
+  store.retention.update((current) => {
+    if (current?.deletionFromMs === undefined) throw new Error('No deletion waits.');
+    return { ...current, deletionFromMs: 1 };
+  });
 
-test('shared retention: another value waits for a day of its own, after which it applies', async () => {
+test('shared retention: another value waits for a day of its own, after which it applies, and what it deletes for an hour', async () => {
   await runRound(...short);
   await passDay();
   await runRound('--retention-days', '20');
   expect((await retain()).waiting).toMatchObject({ retentionDays: 20, retentionBytes: null });
   expect(await daysStored()).toBe(days);
   await passDay();
+  const waits = await startNode('--retention-days', '20');
+  await expect.poll(async () => (await retain()).deletionFrom).not.toBeNull();
+  expect(await retain()).toMatchObject({ applies: { retentionDays: 20 }, waiting: null });
+  expect(await daysStored()).toBe(days);
+  await waits.stop();
+  running.delete(waits);
+  await passHour();
   const node = await startNode('--retention-days', '20');
-  await expect.poll(daysStored).toBeLessThan(days);
+  await expect.poll(() => daysStored()).toBeLessThan(days);
   expect(await degradedOf(node)).toEqual([]);
   expect(await retain()).toMatchObject({ applies: { retentionDays: 20, retentionBytes: null }, waiting: null });
   await node.stop();
@@ -151,8 +162,55 @@ test('shared retention: once it is confirmed, a shorter one applies', async () =
   expect(await retain('--now')).toMatchObject({ applies: { retentionDays: 3 }, waiting: null });
   expect((await retain('--now')).applies).toEqual({ retentionDays: 3, retentionBytes: 1_000_000 });
   const node = await startNode(...short);
-  await expect.poll(daysStored).toBeLessThanOrEqual(4);
+  await expect.poll(() => daysStored()).toBeLessThanOrEqual(4);
   tallyControl({ 'days deleted once confirmed': before - (await daysStored()) });
   await node.stop();
   running.delete(node);
 });
+
+test.each(['lmdb', 'postgres'])(
+  'retention: a single node on a store in %s that starts with a shorter one deletes nothing for an hour, unless that is confirmed',
+  async (engine) => {
+    const single = await createWorld(engine === 'lmdb' ? undefined : postgres.url('single', 'write_ms=20000'));
+    let opened: Store | undefined = await openStore(single.store, 'write');
+    let server: Server | undefined;
+    const restart = async (): Promise<Server> => {
+      await server?.stop();
+      server = await startServer(single, ['--retention-days', '3'], {}, true);
+      return server;
+    };
+    const daysLeft = async (): Promise<number> => {
+      const reader = await openStore(single.store, 'read');
+      try {
+        return await daysStored(reader, single);
+      } finally {
+        await reader.close();
+      }
+    };
+    try {
+      for (const at of times) await opened.reports.append([report(single.feedId, at, at)]);
+      await opened.close();
+      opened = undefined;
+      for (let i = 0; i < 2; i += 1) {
+        const node = await restart();
+        await expect
+          .poll(() => degradedOf(node))
+          .toEqual([expect.stringContaining('3 days apply, and more than a tenth')]);
+      }
+      const left = await daysLeft();
+      tally({ 'days deleted': days - left });
+      expect(left).toBe(days);
+      const { code } = await runCommand(['store', 'retain', '--store', single.store, '--now'], single.folder);
+      expect(code).toBe(0);
+      const node = await restart();
+      await expect.poll(daysLeft).toBeLessThanOrEqual(4);
+      tallyControl({ 'days deleted once confirmed': days - (await daysLeft()) });
+      expect(await degradedOf(node)).toEqual([]);
+    } finally {
+      await server?.stop();
+      await opened?.close();
+      single.remove();
+    }
+  },
+  60_000,
+);

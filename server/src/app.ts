@@ -43,7 +43,7 @@ export type WritePath = {
   readonly view: AdminView;
   readonly ingest: Ingest;
   /** A lower retention that waits to be applied. */
-  readonly waitingRetention: () => string | undefined;
+  readonly waitingRetention: () => readonly string[];
   readonly close: () => Promise<void>;
 };
 
@@ -127,9 +127,11 @@ const openIngest = async (
   );
   const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
-  const retention = startRetention(store, streams, rules, reportNowMs, (error) =>
-    observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
-  );
+  const retention = startRetention(store, streams, rules, reportNowMs, {
+    failed: (error) =>
+      observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
+    waits: (message) => observe({ kind: 'warning', code: 'retention_waits', message }),
+  });
   return {
     store,
     view,

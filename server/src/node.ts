@@ -96,7 +96,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = announced(await openWritePath(nodeSettings, observe, starting, sandbox), box, settings, observe);
     write = opened;
-    const looks = [reloads.describe, createMissingKeys(opened.view, box), () => opened.waitingRetention() ?? []];
+    const looks = [reloads.describe, createMissingKeys(opened.view, box), opened.waitingRetention];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {

@@ -33,6 +33,7 @@ export const warningCodes = [
   'ops_failed',
   'ops_host_rejected',
   'ops_listener_failed',
+  'retention_waits',
   'tls_reload_failed',
   'trim_failed',
   'usage_not_stored',

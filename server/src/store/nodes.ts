@@ -31,7 +31,11 @@ export type KeyHolders = {
 };
 
 /** What nodes delete by, and lower limits that wait: they apply from a time on, unless nodes announce higher ones until then. */
-export type AppliedRetention = RetentionLimits & { readonly waiting?: RetentionLimits & { readonly fromMs: number } };
+export type AppliedRetention = RetentionLimits & {
+  readonly waiting?: RetentionLimits & { readonly fromMs: number };
+  /** Present while more is due than retention usually deletes at once, which waits until then; 0 once the operator has confirmed it. */
+  readonly deletionFromMs?: number;
+};
 
 /** Retention as all nodes on a store apply it; undefined before the first of them has run. */
 export type RetentionRecord = {

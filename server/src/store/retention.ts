@@ -1,10 +1,10 @@
 // Applies retention while a node runs, in slices with pauses. Age counts from the newest observation, or from the clock where that is earlier, so that a clock
-// that is ahead removes nothing too early (D52). The nodes on a store agree on what is removed, and a lower setting waits for a day (D240).
+// that is ahead removes nothing too early (D52). The nodes on a store agree on what is removed; a lower setting waits for a day (D240), a large deletion for an hour (D241).
 import { isDeepStrictEqual } from 'node:util';
 import { dayMs, type Stream } from '@sealpost/protocol';
 import { readFreshness } from './freshness.ts';
 import type { AppliedRetention, RetentionLimits } from './nodes.ts';
-import type { ReportStore, Store } from './store.ts';
+import type { ReportStore, Retention, Store } from './store.ts';
 
 /** Reports observed before this time, in ms, are rejected on ingest, hidden from readers, and removed. A whole second, as timestamps that are asked for. */
 export const retentionEdgeMs = (nowMs: number, retentionDays: number): number =>
@@ -34,39 +34,73 @@ const largest = (all: readonly RetentionLimits[]): RetentionLimits => {
 
 const isSame = (a: RetentionLimits, b: RetentionLimits): boolean => a.days === b.days && a.bytes === b.bytes;
 
+/** A large deletion waits for this long. */
+const hourMs = 3_600_000;
+
+/** What has been due by age for longer than this is more than a tenth of the time that the reports are from. */
+const overdueMaxMs = (days: number): number => (days * dayMs) / 9;
+
+export type Times = {
+  readonly clockMs: number;
+  /** Of the newest report, or the clock where that is earlier; undefined in an empty store, which has nothing to lose. */
+  readonly reportsMs: number | undefined;
+};
+
 /**
- * What applies, from what did and what running nodes announce: higher limits at once, lower ones when a day of reports has passed. `timeMs` is
- * that of the newest report, or the clock where it is earlier; an empty store, which has none, has nothing to lose.
+ * What applies, from what did and what running nodes announce: higher limits at once, lower ones when both clock and reports are a day later. A store
+ * that none have applied to may use many more bytes than they allow: these wait as a large deletion does.
  */
 export const nextRetention = (
   applied: AppliedRetention | undefined,
   announced: readonly RetentionLimits[],
-  timeMs: number | undefined,
+  { clockMs, reportsMs }: Times,
+  usedBytes = 0,
 ): AppliedRetention => {
   const wanted = largest(announced);
-  if (applied === undefined || timeMs === undefined) return wanted;
+  if (reportsMs === undefined) return wanted;
+  if (applied === undefined) {
+    const isLarge = wanted.bytes !== null && wanted.bytes < 0.9 * usedBytes;
+    return isLarge ? { ...wanted, bytes: null, waiting: { ...wanted, fromMs: clockMs + hourMs } } : wanted;
+  }
+  const { waiting, deletionFromMs } = applied;
+  const deletion = deletionFromMs !== undefined && { deletionFromMs };
   const kept = largest([applied, wanted]);
-  if (isSame(kept, wanted)) return wanted;
-  const { waiting } = applied;
-  const latestMs = timeMs + dayMs;
+  if (isSame(kept, wanted)) return { ...wanted, ...deletion };
+  const latestMs = clockMs + dayMs;
   const fromMs = waiting && isSame(waiting, wanted) ? Math.min(waiting.fromMs, latestMs) : latestMs;
-  return timeMs >= fromMs ? wanted : { ...kept, waiting: { ...wanted, fromMs } };
+  return { ...(reportsMs >= fromMs ? wanted : { ...kept, waiting: { ...wanted, fromMs } }), ...deletion };
 };
 
-/** The same once the operator has confirmed what waits, unless something else does by now. */
+/** The limits that are to be confirmed: those that wait, or those that apply if only a deletion does. */
+export const unconfirmedOf = (applied: AppliedRetention | undefined): RetentionLimits | undefined =>
+  applied?.waiting ?? (applied?.deletionFromMs === undefined ? undefined : applied);
+
+/** The same once the operator has confirmed what waits, and the deletion with it, unless something else waits by now. */
 export const confirmRetention = (
   applied: AppliedRetention | undefined,
   { days, bytes }: RetentionLimits,
-): AppliedRetention =>
-  applied === undefined || (applied.waiting && isSame(applied.waiting, { days, bytes })) ? { days, bytes } : applied;
+): AppliedRetention => {
+  const found = unconfirmedOf(applied);
+  return applied && !(found && isSame(found, { days, bytes })) ? applied : { days, bytes, deletionFromMs: 0 };
+};
 
 const describeLimits = ({ days, bytes }: RetentionLimits): string =>
   `${days} days and ${bytes === null ? 'unlimited bytes' : `${bytes} bytes`}`;
 
-/** What waits, for /readyz; undefined when nothing does. */
-const describeWaiting = ({ waiting, ...applied }: AppliedRetention): string | undefined =>
-  waiting &&
-  `retention: ${describeLimits(applied)} apply, and ${describeLimits(waiting)} from ${new Date(waiting.fromMs).toISOString()} on, when older reports are deleted. To keep them, start a node with the longer retention; to delete them now, run: sealpost store retain --now`;
+/** What waits, for /readyz and the log. */
+const describeWaiting = (
+  { waiting, deletionFromMs = 0, ...applied }: AppliedRetention,
+  { reportsMs = 0 }: Times,
+): readonly string[] => {
+  const now = 'to delete them now, run: sealpost store retain --now';
+  const timeOf = (ms: number) => new Date(ms).toISOString();
+  return [
+    waiting &&
+      `retention: ${describeLimits(applied)} apply, and ${describeLimits(waiting)} from ${timeOf(waiting.fromMs)} on, when older reports are deleted. To keep them, start a node with the longer retention; ${now}`,
+    deletionFromMs > reportsMs &&
+      `retention: ${applied.days} days apply, and more than a tenth of the stored time is older. These reports are deleted from ${timeOf(deletionFromMs)} on. To keep them, start a node with a longer retention, or correct the clock; ${now}`,
+  ].filter((text) => typeof text === 'string');
+};
 
 /** The time that age counts from; undefined without any report. */
 const reportTime = async (
@@ -80,8 +114,14 @@ const reportTime = async (
 
 export type RunningRetention = {
   /** What waits, as of the last round. */
-  readonly waiting: () => string | undefined;
+  readonly waiting: () => readonly string[];
   readonly stop: () => Promise<void>;
+};
+
+export type RetentionEvents = {
+  readonly failed: (error: unknown) => void;
+  /** Something waits, once for each. */
+  readonly waits: (text: string) => void;
 };
 
 /** Between two slices of a round, so that appends come first. */
@@ -93,33 +133,64 @@ export const startRetention = (
   streams: () => Iterable<Stream>,
   rules: RetentionRules,
   nowMs: () => number,
-  onFailure: (error: unknown) => void,
+  events: RetentionEvents,
 ): RunningRetention => {
   const { reports, keyHolders, retention } = store;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let waiting: string | undefined;
-  const agree = async (timeMs: number | undefined): Promise<AppliedRetention> => {
+  let waiting: readonly string[] = [];
+  const agree = async (times: Times): Promise<AppliedRetention> => {
     const others = (await keyHolders.list()).flatMap((node) => node.retention ?? []);
-    const next = (current: AppliedRetention | undefined) =>
-      nextRetention(current, [limitsOf(rules), ...others], timeMs);
     const current = await retention.get();
+    const usedBytes = current === undefined ? (await reports.stats()).usedBytes : 0;
+    const next = (before: AppliedRetention | undefined) =>
+      nextRetention(before, [limitsOf(rules), ...others], times, usedBytes);
     return current && isDeepStrictEqual(next(current), current) ? current : retention.update(next);
   };
-  const round = async (): Promise<void> => {
-    const timeMs = await reportTime(reports, streams(), nowMs());
-    const applied = await agree(timeMs);
-    waiting = describeWaiting(applied);
-    const beforeMs = timeMs === undefined ? 0 : Math.max(0, retentionEdgeMs(timeMs, applied.days));
-    const bytesMax = applied.bytes ?? Number.POSITIVE_INFINITY;
-    for (let more = true; more && !stopped; ) {
-      ({ more } = await reports.trim({ beforeMs, bytesMax }));
-      if (more) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  /** Deletes slice by slice what may be deleted. */
+  const remove = async (due: Retention): Promise<'all' | 'part' | 'withheld'> => {
+    while (!stopped) {
+      const { more, isWithheld } = await reports.trim(due);
+      if (!more) return isWithheld ? 'withheld' : 'all';
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
+    return 'part';
+  };
+  /** Deletes what is due, but for a large deletion that waits; returns since when one does. */
+  const removeDue = async (applied: AppliedRetention, { clockMs, reportsMs }: Times): Promise<number | undefined> => {
+    const { days, deletionFromMs } = applied;
+    const bytesMax = applied.bytes ?? Number.POSITIVE_INFINITY;
+    const beforeMs = reportsMs === undefined ? 0 : Math.max(0, retentionEdgeMs(reportsMs, days));
+    const mayBeLarge = reportsMs !== undefined && deletionFromMs !== undefined && reportsMs >= deletionFromMs;
+    const removed = await remove({ beforeMs, bytesMax, ...(!mayBeLarge && { overdueMaxMs: overdueMaxMs(days) }) });
+    if (removed === 'all') return undefined;
+    if (removed === 'part') return deletionFromMs;
+    await remove({ beforeMs: 0, bytesMax });
+    return Math.min(deletionFromMs ?? Number.POSITIVE_INFINITY, clockMs + hourMs);
+  };
+  const note = (applied: AppliedRetention, times: Times): void => {
+    const texts = describeWaiting(applied, times);
+    for (const text of texts) if (!waiting.includes(text)) events.waits(text);
+    waiting = texts;
+  };
+  const round = async (): Promise<void> => {
+    const clockMs = nowMs();
+    const times = { clockMs, reportsMs: await reportTime(reports, streams(), clockMs) };
+    const applied = await agree(times);
+    note(applied, times);
+    const { deletionFromMs: beforeMs } = applied;
+    const fromMs = await removeDue(applied, times);
+    // Unless the operator confirmed it meanwhile, or another node was here first.
+    const set = (current: AppliedRetention | undefined): AppliedRetention => {
+      const { deletionFromMs, ...others } = current ?? applied;
+      if (deletionFromMs !== beforeMs) return current ?? applied;
+      return fromMs === undefined ? others : { ...others, deletionFromMs: fromMs };
+    };
+    if (fromMs !== beforeMs) note(await retention.update(set), times);
   };
   let running = Promise.resolve();
   const start = (): void => {
-    running = round().catch(onFailure);
+    running = round().catch(events.failed);
     void running.then(() => {
       if (!stopped) timer = setTimeout(start, rules.everyMs).unref();
     });

@@ -7,6 +7,8 @@ export type EngineUnderTest = {
   readonly open: (mode: 'read' | 'write') => Promise<Store>;
   /** Where several processes may write at once, the sentence on a second writer is another one. */
   readonly writers: 'one' | 'many';
+  /** What it has does not outlive its process, and is not kept from deletion. */
+  readonly isFleeting?: true;
   readonly remove: () => Promise<void>;
 };
 

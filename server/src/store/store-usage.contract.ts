@@ -1,7 +1,7 @@
 // The contract of usage and of exchange between nodes, as tests.
 import { expect } from 'vitest';
 import type { Act, Store, UsageRow } from './store.ts';
-import type { Contract, EngineUnderTest } from './store-samples.fixture.ts';
+import { type Contract, type EngineUnderTest, other, run, stream, t0, trimAll } from './store-samples.fixture.ts';
 
 const row = (userId: string, day: string, route: string, requests: number): UsageRow => ({
   userId,
@@ -161,6 +161,19 @@ export const testNodes = (contract: Contract, store: () => Store, engine: () => 
       }
     },
   );
+  contract('nothing is removed while a report has been due for longer than is allowed', async () => {
+    await store().reports.append([...run(other, t0 + 600, 5), ...run(stream, t0, 700)]);
+    const [bytesMax, overdueMaxMs] = [Number.POSITIVE_INFINITY, 300_000];
+    const trim = (seconds: number) =>
+      store().reports.trim({ beforeMs: (t0 + seconds) * 1_000, bytesMax, overdueMaxMs });
+    if (engine().isFleeting) return expect(await trim(10_000)).toEqual({ removed: expect.any(Number), more: true });
+    expect(await trim(10_000)).toEqual({ removed: 0, more: false, isWithheld: true });
+    expect((await store().reports.stats()).reports).toBe(705);
+    // The oldest run or partition ends at most 300 s after the first report.
+    expect((await trim(310)).removed).toBeGreaterThan(0);
+    expect(await trimAll(store(), (t0 + 10_000) * 1_000)).toBeGreaterThan(0);
+    expect((await store().reports.stats()).reports).toBe(0);
+  });
   contract('several nodes on a store are listed each, whichever announced last, until each withdraws', async () => {
     const other = await engine().open('read');
     const listed = async () => (await other.keyHolders.list()).map(({ node, keyIds }) => [node, ...keyIds]);

@@ -28,11 +28,10 @@ export const reportTag = (fullReport: Uint8Array): string =>
  */
 export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
 
-/**
- * What retention removes: reports observed before `beforeMs`, then the oldest while reports and roll-ups use more than `bytesMax`. By bytes a
- * stream never loses its newest report.
- */
-export type Retention = { readonly beforeMs: number; readonly bytesMax: number };
+/** What retention removes: reports observed before `beforeMs`, then the oldest, but no stream's newest, while reports and roll-ups use over `bytesMax`. */
+export type Retention = { readonly beforeMs: number; readonly bytesMax: number; readonly overdueMaxMs?: number };
+/** `isWithheld`: nothing was removed, because a report has been due by age for longer than `overdueMaxMs`; a store in memory does not look. */
+export type Trimmed = { readonly removed: number; readonly more: boolean; readonly isWithheld?: true };
 
 /** One entry of a full scan: a report, or the name of what is wrong with its record. */
 export type ScannedReport =
@@ -120,7 +119,7 @@ export type ReportStore = {
   /** Looks for what another process of this machine appended now, instead of at the next poll. */
   readonly checkAppended: () => void;
   /** Removes one slice of what retention names; `more`: another slice is due. Oldest first. Reports appended although they are too old are removed likewise. */
-  readonly trim: (retention: Retention) => Promise<{ readonly removed: number; readonly more: boolean }>;
+  readonly trim: (retention: Retention) => Promise<Trimmed>;
   /** Every record in key order, after a cursor, checked; the way to verify a store. The last slice has no `next`. */
   readonly scan: (
     cursor: ScanCursor | undefined,

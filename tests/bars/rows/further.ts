@@ -58,7 +58,7 @@ export const furtherBars = {
     control: 'planted bugs, from appending without the lock to tokens counted twice',
   },
   retention: {
-    test: 'nodes with a retention of 30 and of 3 days on one PostgreSQL with 29 days of reports, started, stopped and killed in turn',
+    test: 'nodes with a retention of 30 and of 3 days on one PostgreSQL with 29 days of reports, started, stopped and killed in turn; a single node, on LMDB and PostgreSQL, first started with 3 days',
     files: ['tests/shared-retention.test.ts'],
     bounds: { 'days deleted': { max: 0 } },
     control: 'the shorter one, confirmed',

@@ -5,7 +5,12 @@ import { run, stream, t0 } from '../store-samples.fixture.ts';
 
 testStoreContract('memory', async () => {
   const memory = createStoreMemory();
-  return { writers: 'one', open: (mode) => openStore('memory:', mode, { memory }), remove: async () => {} };
+  return {
+    writers: 'one',
+    isFleeting: true,
+    open: (mode) => openStore('memory:', mode, { memory }),
+    remove: async () => {},
+  };
 });
 
 test('memory store: two stores in one process share nothing', async () => {

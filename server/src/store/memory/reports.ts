@@ -20,6 +20,7 @@ import type {
   Retention,
   ScanCursor,
   StoredReport,
+  Trimmed,
   Window,
 } from '../store.ts';
 import { createListeners } from './listeners.ts';
@@ -222,7 +223,7 @@ const readAppended = (
 };
 
 /** Removes the oldest reports of the stream that has the oldest one. */
-const trimSlice = (memory: Memory, { beforeMs, bytesMax }: Retention): { removed: number; more: boolean } => {
+const trimSlice = (memory: Memory, { beforeMs, bytesMax }: Retention): Trimmed => {
   const isFull = memory.stats().usedBytes > Math.min(bytesMax, bytesLimit);
   let oldest: { readonly feedId: FeedId; readonly atMs: number; readonly count: number } | undefined;
   for (const [feedId, known] of memory.streams) {

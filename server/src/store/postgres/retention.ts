@@ -6,14 +6,12 @@ import { decodeRecord, encodeRecord } from '../format/record.ts';
 import { withPrice } from '../format/report-contents.ts';
 import { attempt } from '../format/report-correction.ts';
 import type { AppliedRetention, RetentionRecord } from '../nodes.ts';
-import type { ReportStats, Retention } from '../store.ts';
+import type { ReportStats, Retention, Trimmed } from '../store.ts';
 import { candleRows, putCandles } from './append.ts';
 import type { Run, WriteConnection } from './connection.ts';
 import { dropPartition, lockBriefly, type Partition } from './partitions.ts';
 import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './rows.ts';
 import { type Tables, takeLock } from './schema.ts';
-
-export type Trimmed = { readonly removed: number; readonly more: boolean };
 
 /** Drops or empties the oldest partition that is due, if any. */
 export const trimPartition = (
@@ -31,6 +29,9 @@ export const trimPartition = (
       `DELETE FROM ${t.appended} WHERE last_position <= (SELECT value FROM ${t.counters} WHERE name = 'position') - ${positionsKept}`,
     );
     const aged = held.find(({ start_ms }) => partitionOf(start_ms).endMs <= retention.beforeMs);
+    const { beforeMs, overdueMaxMs = Number.POSITIVE_INFINITY } = retention;
+    if (aged && beforeMs - partitionOf(aged.start_ms).endMs > overdueMaxMs)
+      return { removed: 0, more: false, isWithheld: true };
     const freed = aged
       ? await drop(run, t, partitionOf, aged)
       : await makeRoom(run, t, partitionOf, held, retention.bytesMax);

@@ -1,7 +1,7 @@
 // The command `sealpost store retain`: which retention applies to a store, what its nodes announce, and what waits; and to apply that at once.
 import { hidePassword } from '../../../runtime/urls.ts';
 import type { RetentionLimits } from '../../../store/nodes.ts';
-import { confirmRetention } from '../../../store/retention.ts';
+import { confirmRetention, unconfirmedOf } from '../../../store/retention.ts';
 import type { SettingsCommand } from '../../command.ts';
 import { formatBytes, formatMoment, formatNumberOf, renderPairs } from '../../formats.ts';
 
@@ -21,7 +21,7 @@ export const retainCommand: SettingsCommand = {
   run: async ({ session, options, settings, withStore, print }) => {
     const { applied, nodes } = await withStore(async ({ retention, keyHolders, admin }) => {
       const found = await retention.get();
-      const confirmed = options.now === true ? found?.waiting : undefined;
+      const confirmed = options.now === true ? unconfirmedOf(found) : undefined;
       if (confirmed !== undefined) {
         const act = { atMs: session.nowMs(), actor: session.actor(), action: 'store.retain' };
         await admin.log({ ...act, detail: { from: limitsJson(found), to: limitsJson(confirmed) } });
@@ -31,7 +31,7 @@ export const retainCommand: SettingsCommand = {
       return { applied: await retention.get(), nodes: await keyHolders.list() };
     });
     const store = hidePassword(settings.store);
-    const waiting = applied?.waiting;
+    const { waiting, deletionFromMs } = applied ?? {};
     const from = waiting && formatMoment(waiting.fromMs);
     await print(
       {
@@ -39,12 +39,14 @@ export const retainCommand: SettingsCommand = {
         applies: limitsJson(applied),
         nodes: nodes.map(({ node, retention }) => ({ node, ...limitsJson(retention) })),
         waiting: waiting === undefined ? null : { ...limitsJson(waiting), from },
+        deletionFrom: deletionFromMs === undefined ? null : formatMoment(deletionFromMs),
       },
       renderPairs([
         ['store', store],
         ['applies', describe(applied)],
         ...nodes.map(({ node, retention }) => [`announced by ${node}`, describe(retention)] as const),
         ['waiting', waiting === undefined ? 'nothing' : `${describe(waiting)}, from ${from} on`],
+        ...(deletionFromMs === undefined ? [] : [['large deletion', describeStart(deletionFromMs)] as const]),
       ]),
     );
   },
@@ -52,6 +54,8 @@ export const retainCommand: SettingsCommand = {
 
 const limitsJson = (limits: RetentionLimits | undefined) =>
   limits === undefined ? null : { retentionDays: limits.days, retentionBytes: limits.bytes };
+
+const describeStart = (ms: number): string => (ms === 0 ? 'confirmed' : `from ${formatMoment(ms)} on`);
 
 const describe = (limits: RetentionLimits | undefined): string =>
   limits === undefined

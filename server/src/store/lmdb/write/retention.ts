@@ -2,7 +2,7 @@
 // reports outlive the bound by a run; readers hide them (D52).
 import type { DamageLog } from '../../damage.ts';
 import { blockReports, openBlock } from '../../format/report-block.ts';
-import { CorruptRecordError, type Retention } from '../../store.ts';
+import { CorruptRecordError, type Retention, type Trimmed } from '../../store.ts';
 import { rollupNames, trimRollups } from '../candles.ts';
 import { createDirectory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
@@ -44,16 +44,15 @@ export const trimSlice = (
   tables: ReportTables,
   retention: Retention,
   damage: DamageLog,
-): { removed: number; more: boolean } =>
+): Trimmed =>
   environment.root.transactionSync(() => {
     const directory = createDirectory(tables, damage);
     const source = { tables, directory, damage };
     const oldest = [...directory.numbers()].map((stream) => ({ stream, record: firstRecord(tables, stream) }));
-    const slice = dueRecords(
-      tables,
-      oldest.flatMap(({ record }) => record ?? []),
-      retention,
-    );
+    const records = oldest.flatMap(({ record }) => record ?? []);
+    const overdueFromMs = retention.beforeMs - (retention.overdueMaxMs ?? Number.POSITIVE_INFINITY);
+    if (records.some(({ lastMs }) => lastMs < overdueFromMs)) return { removed: 0, more: false, isWithheld: true };
+    const slice = dueRecords(tables, records, retention);
     const counters = readCounters(tables, damage);
     const before = counters.reports;
     let isMore = false;

@@ -11,6 +11,7 @@ import {
   type Retention,
   StoreError,
   type StoreErrorCode,
+  type Trimmed,
   type UsageStore,
   type WritingPart,
   type WritingStop,
@@ -38,7 +39,7 @@ export type Writer = {
   /** Resolves once the thread has opened the store; rejects when it ends before. */
   readonly ready: () => Promise<void>;
   readonly append: (batch: readonly NewReport[]) => Promise<readonly AppendOutcome[]>;
-  readonly trim: (retention: Retention) => Promise<{ removed: number; more: boolean }>;
+  readonly trim: (retention: Retention) => Promise<Trimmed>;
   readonly quarantine: (rejected: readonly QuarantinedReport[]) => Promise<void>;
   readonly addUsage: UsageStore['add'];
   readonly putRecords: AdminStore['put'];
@@ -153,7 +154,7 @@ export const openWriter = (options: WriterOptions): Writer => {
     ready: () => channel?.ready() ?? Promise.resolve(),
     // Copied, not transferred: once any memory of a process was taken from it, V8 looks at every access to bytes whether they are still there.
     append: (batch) => ask('reports', { act: 'append', ...packBatch(batch) }) as Promise<readonly AppendOutcome[]>, // as the thread answers
-    trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<{ removed: number; more: boolean }>, // as the thread answers
+    trim: (retention) => ask('reports', { act: 'trim', retention }) as Promise<Trimmed>, // as the thread answers
     quarantine: (rejected) => ask('reports', { act: 'quarantine', rejected }) as Promise<void>, // as the thread answers
     addUsage: (rows, uses, nowMs) =>
       inTurn(() => ask('administration', { act: 'usage', rows, uses, nowMs })) as Promise<void>, // as the thread answers
