@@ -88,8 +88,7 @@ const addLimitedAccount = async (): Promise<Credentials> => {
   return { userId, secret };
 };
 
-/** `process` tells which process has answered: the ids of its requests begin with it. */
-type Got = { readonly status: number; readonly text: string; readonly process: string };
+type Got = { readonly status: number; readonly text: string; readonly requestId: string };
 
 /** A signed GET, over the agent's connections or one of its own. */
 const get = (
@@ -102,12 +101,12 @@ const get = (
     const headers = { ...signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret) };
     const begin = url.startsWith('https:') ? httpsRequest : httpRequest;
     const request = begin(`${url}${target}`, { headers, agent, rejectUnauthorized: false }, (response) => {
-      const process = String(response.headers['x-request-id']).split('-')[0] as string; // there is always a first part
+      const requestId = String(response.headers['x-request-id']);
       let text = '';
       response.setEncoding('utf8').on('data', (chunk) => {
         text += chunk;
       });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, process })).on('error', reject);
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text, requestId })).on('error', reject);
     });
     request.on('error', reject).end();
   });
@@ -152,14 +151,18 @@ test('workers: the primary tells every worker of stored reports', async () => {
 });
 
 test('workers: a report is readable in every worker as soon as it is acknowledged', async () => {
-  const processes = new Set<string>();
+  const requestIds = new Set<string>();
   for (let round = 0; round < 20; round++) {
     const newest = await ingestNext();
     const answers = await Promise.all(Array.from({ length: 6 }, () => get(server, latest)));
     expect(answers.map(momentOf)).toEqual(answers.map(() => newest));
-    for (const answer of answers) processes.add(answer.process);
+    for (const { requestId } of answers) requestIds.add(requestId);
   }
-  expect(processes.size).toBe(2);
+  const workers = (): number => {
+    const requests = [...server.output().matchAll(/"pid":(\d+),"event":"request","requestId":"([^"]+)"/g)];
+    return new Set(requests.filter(([, , id = '']) => requestIds.has(id)).map(([, pid]) => pid)).size;
+  };
+  await expect.poll(workers).toBe(2);
   expect((await fetch(`${server.opsUrl}/readyz`)).status).toBe(200);
 });
 

@@ -268,8 +268,12 @@ test('guard: an address whose connections run far ahead of their answers gets no
   const { call, dropped } = await open({}, (request, response) => {
     if (request.url !== '/waits') response.end('handled');
   });
-  for (let i = 0; i < 30; i++) call('127.0.0.2').resume().write(get('/waits').repeat(200));
-  await expect.poll(dropped).toContain('address');
+  // Again and again: what arrives within a second counts.
+  const attack = () => {
+    for (let i = 0; i < 30; i++) call('127.0.0.2').resume().write(get('/waits').repeat(200));
+    return dropped();
+  };
+  await expect.poll(attack).toContain('address');
   expect(await askOn(call('127.0.0.3'), get())).toBe('handled');
   expect(new Set(dropped())).toEqual(new Set(['pipelined', 'address']));
   await expect.poll(() => askOn(call('127.0.0.2'), get())).toBe('handled');
