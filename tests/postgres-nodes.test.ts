@@ -17,7 +17,7 @@ let world: World;
 let nodes: readonly [Server, Server];
 
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await startPostgres({ durable: true });
   world = await createWorld(postgres.url('nodes', 'read_ms=3000&write_ms=5000'));
   const env = { SEALPOST_INGEST_TOKEN: token };
   nodes = [await startServer(world, [], env), await startServer(world, ['--workers', '2'], env)];

@@ -25,7 +25,7 @@ test('readiness: while a worker cannot be replaced, the node is ready and says s
 });
 
 test('readiness: accounts and streams that cannot be read after a change are named for every process, until they can', async () => {
-  const postgres = await startPostgres();
+  const postgres = await startPostgres({ durable: true });
   const world = await createWorld(postgres.url('readiness'));
   const server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
   const database = postgres.connect();
@@ -45,6 +45,37 @@ test('readiness: accounts and streams that cannot be read after a change are nam
       });
     await database.unsafe('ALTER TABLE readiness.elsewhere RENAME TO records');
     await expect.poll(() => probe(server)).toEqual({ ready: true, reasons: [] });
+  } finally {
+    await server.stop();
+    world.remove();
+    await postgres.stop();
+  }
+});
+
+test('readiness: a database that can lose what was acknowledged is in /readyz, the log and the metrics, until it no longer can', {
+  timeout: 60_000,
+}, async () => {
+  const postgres = await startPostgres({ durable: true });
+  const world = await createWorld(postgres.url('risky'));
+  const server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
+  const database = postgres.connect();
+  const fsync = async (value: string): Promise<void> => {
+    await database.unsafe(`ALTER SYSTEM SET fsync = ${value}`);
+    await database`SELECT pg_reload_conf()`;
+  };
+  const metric = async (): Promise<string | undefined> =>
+    /^sealpost_store_durability_reduced (\d)$/m.exec(await (await fetch(`${server.opsUrl}/metrics`)).text())?.[1];
+  try {
+    expect([await probe(server), await metric()]).toEqual([{ ready: true, reasons: [] }, '0']);
+    await fsync('off');
+    await server.printed(/"level":"error".*"event":"durabilityReduced","reason":"fsync is off/);
+    expect([await probe(server), await metric()]).toEqual([
+      { ready: true, reasons: [], degraded: [expect.stringMatching(/^store: fsync is off/)] },
+      '1',
+    ]);
+    await fsync('on');
+    await server.printed(/"level":"info".*"event":"durabilityRestored"/);
+    expect([await probe(server), await metric()]).toEqual([{ ready: true, reasons: [] }, '0']);
   } finally {
     await server.stop();
     world.remove();

@@ -25,7 +25,7 @@ let times: readonly number[];
 const running = new Set<Server>();
 
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await startPostgres({ durable: true });
   world = await createWorld(postgres.url('retention', 'read_ms=10000&write_ms=20000'));
   store = await openStore(world.store, 'write');
   const now = Math.floor(Date.now() / 1_000);

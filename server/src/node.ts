@@ -14,7 +14,7 @@ import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
-import { type TroubleWatch, watchFollowing, watchReloads } from './observe/troubles.ts';
+import { type TroubleWatch, watchFollowing, watchTroubles } from './observe/troubles.ts';
 import { type OpsListener, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -72,7 +72,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   let ops: OpsListener | undefined;
   let stopping: Promise<void> | undefined;
   const following = watchFollowing();
-  const reloads = watchReloads();
+  const troubles = watchTroubles();
   const metrics = createMetrics({
     readings: createReadings(
       () => write,
@@ -82,7 +82,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     staleAfterSeconds,
     ofProcess: sandbox?.isEmbedded !== true,
   });
-  const observe = createObserver([log.observe, metrics.observe, following.observe, reloads.observe]);
+  const observe = createObserver([log.observe, metrics.observe, following.observe, troubles.observe]);
   const closing = new AbortController();
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
@@ -96,7 +96,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = announced(await openWritePath(nodeSettings, observe, starting, sandbox), box, settings, observe);
     write = opened;
-    const looks = [reloads.describe, createMissingKeys(opened.view, box), opened.waitingRetention];
+    const looks = [troubles.describe, createMissingKeys(opened.view, box), opened.waitingRetention];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {

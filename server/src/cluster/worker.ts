@@ -8,7 +8,7 @@ import { type DescriptorWatch, watchDescriptors } from '../connections/descripto
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
-import { watchFollowing, watchReloads } from '../observe/troubles.ts';
+import { watchFollowing, watchTroubles } from '../observe/troubles.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
 import { createWorkerLimits, machineMs } from './limits.ts';
@@ -109,16 +109,17 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
   const { observe, metrics } = reporting;
   let descriptors: DescriptorWatch | undefined;
   const following = watchFollowing(() => tellDegraded());
-  const reloads = watchReloads(() => tellDegraded());
+  const troubles = watchTroubles(() => tellDegraded());
   const tellDegraded = (): void => {
     const behind = following.describe();
-    const reasons = [...(descriptors?.describe() ?? []), ...behind, ...reloads.describe()];
+    const reasons = [...(descriptors?.describe() ?? []), ...behind, ...troubles.describe()];
     void tell({ kind: 'degraded', reasons, isLeftBehind: behind.length > 0 });
   };
   const store = await openStore(process.env[workerStoreVariable] ?? '', 'read', {
     tell: (event) => {
       observe(event);
       following.observe(event);
+      troubles.observe(event);
       if (event.kind !== 'damaged') return;
       const { kind, total: _, ...damage } = event;
       void tell({ kind, damage });
@@ -128,7 +129,7 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
   });
   const view = await openAdminView(store.admin, (event) => {
     observe(event);
-    reloads.observe(event);
+    troubles.observe(event);
   });
   read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
   const listening = read;

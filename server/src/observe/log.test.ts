@@ -92,41 +92,6 @@ test('log: a 5xx is an error with its cause and stack; a 4xx has only its code',
   expect(mistaken).not.toHaveProperty('error');
 });
 
-test('log: a damaged record is an error that names it; an unexpected end says what to do, and how often it happened', () => {
-  const log = open();
-  log.observe({ kind: 'damaged', total: 1, table: 'tail', key: '00', reason: 'it does not match its checksum' });
-  log.observe({ kind: 'endedUnexpectedly', times: 1 });
-  log.observe({ kind: 'endedUnexpectedly', times: 3 });
-  expect(log.parsed()).toMatchObject([
-    { level: 'error', event: 'damaged', table: 'tail', key: '00', feedId: null },
-    { level: 'warn', times: 1, message: expect.stringContaining('ended unexpectedly. Run: sealpost store verify.') },
-    { level: 'error', times: 3, message: expect.stringContaining('3 times in a row') },
-  ]);
-});
-
-test('log: a replica that is not used is a warning with the reason; its use again is a line with the duration', () => {
-  const log = open();
-  const replica = 'postgres://db-2/prices';
-  log.observe({ kind: 'replicaUnused', replica, reason: 'It is behind the primary.' });
-  log.observe({ kind: 'replicaUsed', replica, seconds: 12.5 });
-  expect(log.parsed()).toMatchObject([
-    { level: 'warn', event: 'replicaUnused', replica, reason: 'It is behind the primary.' },
-    { level: 'info', event: 'replicaUsed', replica, durationMs: 12_500 },
-  ]);
-});
-
-test('log: a process that learns of nothing new is an error with the reason, and a line when it does again', () => {
-  const log = open();
-  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.', isNews: true });
-  log.observe({ kind: 'followingStopped', reason: 'The database rejects statements.', isNews: false });
-  log.observe({ kind: 'followingResumed', seconds: 12.5 });
-  expect(log.parsed()).toMatchObject([
-    { level: 'error', event: 'followingStopped', reason: 'The database rejects statements.' },
-    { level: 'debug', event: 'followingStopped', reason: 'The database rejects statements.' },
-    { level: 'info', event: 'followingResumed', durationMs: 12_500 },
-  ]);
-});
-
 test('log: a reload that fails is an error with its cause once, and a line with the duration when it works again', () => {
   const log = open();
   log.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: true });

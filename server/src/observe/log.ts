@@ -6,8 +6,10 @@ import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { memoise } from '../runtime/memo.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
+import { cut, type Fields, type Line, roundMs } from './log-line.ts';
 import { countedCodes, type Listener, type Observation } from './observe.ts';
 import { type LogDestination, openStandardOutput } from './standard-output.ts';
+import { storeLine } from './store-lines.ts';
 
 export type LogOptions = {
   readonly level: LogLevel;
@@ -107,11 +109,6 @@ const controls = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 const escapeControls = (line: string): string =>
   line.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** A line to be; `complaint` is the word that it is counted by when there are too many. */
-type Line = { readonly level: Exclude<LogLevel, 'silent'>; readonly fields: Fields; readonly complaint?: string };
-
 const toLine = (observation: Observation, slowMs: number): Line => {
   const { kind: event } = observation;
   switch (observation.kind) {
@@ -142,17 +139,16 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'writingStopped':
     case 'writingResumed':
     case 'threadEnded':
-      return troubleLine(observation);
     case 'statements':
-    case 'statementFailed': // the request that fails because of it says more
+    case 'statementFailed':
     case 'historyRead':
-      return databaseLine(observation);
     case 'replicaUnused':
     case 'replicaUsed':
-      return replicaLine(observation);
     case 'followingStopped':
     case 'followingResumed':
-      return followingLine(observation);
+    case 'durabilityReduced':
+    case 'durabilityRestored':
+      return storeLine(observation);
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };
     case 'draining':
@@ -203,65 +199,6 @@ const warningLine = ({ kind: event, code, message, error }: Extract<Observation,
   fields: { event, code, message: cut(message), ...(error !== undefined && { error: describeError(error) }) },
   complaint: code,
 });
-
-const damageLine = (found: Damaged): Line => {
-  if (found.kind === 'endedUnexpectedly') {
-    const { kind: event, times } = found;
-    const message = `The last process that wrote to this store ended unexpectedly${times > 1 ? `, ${times} times in a row` : ''}. Run: sealpost store verify.`;
-    return { level: times > 1 ? 'error' : 'warn', fields: { event, times, message }, complaint: 'ended_unexpectedly' };
-  }
-  const { kind: event, table, key, reason, feedId = null } = found;
-  const message = 'A stored record is damaged and left out. Run: sealpost store verify.';
-  return {
-    level: 'error',
-    fields: { event, table, key: cut(key), reason: cut(reason), feedId, message },
-    complaint: table,
-  };
-};
-
-type Damaged = Extract<Observation, { kind: 'damaged' | 'endedUnexpectedly' }>;
-type Writing = Extract<Observation, { kind: 'writingStopped' | 'writingResumed' | 'threadEnded' }>;
-
-const troubleLine = (told: Damaged | Writing): Line =>
-  told.kind === 'damaged' || told.kind === 'endedUnexpectedly' ? damageLine(told) : writingLine(told);
-
-const databaseLine = ({
-  kind: event,
-  ...fields
-}: Extract<Observation, { kind: 'statements' | 'statementFailed' | 'historyRead' }>): Line => ({
-  level: 'debug',
-  fields: { event, ...fields },
-});
-
-const replicaLine = (told: Extract<Observation, { kind: 'replicaUnused' | 'replicaUsed' }>): Line => {
-  const { kind: event, replica } = told;
-  if (told.kind === 'replicaUsed')
-    return { level: 'info', fields: { event, replica, durationMs: roundMs(told.seconds * 1_000) } };
-  const { reason } = told;
-  return { level: 'warn', fields: { event, replica, reason: cut(reason) }, complaint: 'replica_unused' };
-};
-
-const followingLine = (told: Extract<Observation, { kind: 'followingStopped' | 'followingResumed' }>): Line => {
-  const { kind: event } = told;
-  if (told.kind === 'followingResumed')
-    return { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } };
-  const fields = { event, reason: cut(told.reason) };
-  return told.isNews ? { level: 'error', fields, complaint: 'following_stopped' } : { level: 'debug', fields };
-};
-
-const writingLine = (told: Writing): Line => {
-  const { kind: event } = told;
-  if (told.kind === 'threadEnded') {
-    const { thread, reason } = told;
-    return { level: 'error', fields: { event, thread, reason: cut(reason) }, complaint: 'thread_ended' };
-  }
-  if (told.kind === 'writingResumed') {
-    const { part, seconds } = told;
-    return { level: 'info', fields: { event, part, durationMs: roundMs(seconds * 1_000) } };
-  }
-  const { part, code, reason } = told;
-  return { level: 'error', fields: { event, part, code, reason: cut(reason) }, complaint: 'writing_stopped' };
-};
 
 const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
   const { kind: event, requestId, userId, route, messages, bytes, durationMs, reason, closeCode } = ended;
@@ -320,13 +257,8 @@ const plainId = /^[\w-]+$/;
 // The table's path, as the metrics show it; never the one that was sent.
 const pathOf = (route: ServedName | null): string | null => (route === null ? null : servedLabels[route]);
 
-const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
-
-const messageCharactersMax = 500;
 const stackCharactersMax = 4_000;
 const causesMax = 3;
-
-const cut = (text: string, max = messageCharactersMax): string => (text.length > max ? `${text.slice(0, max)}…` : text);
 
 /** What the log says of an error: of its properties only the code, since others may contain what a client sent. */
 const describeError = (error: unknown, depth = 0): Fields => {

@@ -80,6 +80,8 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
         case 'endedUnexpectedly':
         case 'followingStopped':
         case 'followingResumed':
+        case 'durabilityReduced':
+        case 'durabilityRestored':
         case 'writingStopped':
         case 'writingResumed':
         case 'threadEnded':

@@ -1,4 +1,4 @@
-// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped following and writing, threads that ended.
+// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped following and writing, durability, threads that ended.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { replacedThreads } from '../runtime/threads.ts';
 import { writingParts } from '../store/store.ts';
@@ -13,6 +13,8 @@ type Told = Extract<
       | 'endedUnexpectedly'
       | 'followingStopped'
       | 'followingResumed'
+      | 'durabilityReduced'
+      | 'durabilityRestored'
       | 'writingStopped'
       | 'writingResumed'
       | 'threadEnded';
@@ -38,6 +40,10 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     'sealpost_store_following_stopped',
     '1 while a process does not learn of new reports and changes in the database.',
   );
+  const risky = gauge(
+    'sealpost_store_durability_reduced',
+    '1 while the database can lose what was acknowledged, or keeps commits waiting, by its settings or for lack of standbys.',
+  );
   const stopped = gauge(
     'sealpost_store_writing_stopped',
     '1 while a part of the store cannot be written to, by part.',
@@ -57,6 +63,8 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     else if (event.kind === 'endedUnexpectedly') ends.set(event.times);
     else if (event.kind === 'followingStopped') notFollowing.set(1);
     else if (event.kind === 'followingResumed') notFollowing.set(0);
+    else if (event.kind === 'durabilityReduced') risky.set(1);
+    else if (event.kind === 'durabilityRestored') risky.set(0);
     else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
     else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
   };

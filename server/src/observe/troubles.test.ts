@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { watchFollowing, watchReloads } from './troubles.ts';
+import { watchFollowing, watchTroubles } from './troubles.ts';
 
 test('following: the probe names the newest reason, and is told of a change only', () => {
   let changes = 0;
@@ -18,7 +18,7 @@ test('following: the probe names the newest reason, and is told of a change only
 });
 
 test('reloads: the probe names the newest reason for as long as reloads fail', () => {
-  const watch = watchReloads();
+  const watch = watchTroubles();
   watch.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: true });
   watch.observe({ kind: 'adminReloadFailed', error: new Error('damaged'), isNews: false });
   watch.observe({ kind: 'followingResumed', seconds: 12 });
@@ -27,4 +27,13 @@ test('reloads: the probe names the newest reason for as long as reloads fail', (
   ]);
   watch.observe({ kind: 'adminReloadRecovered', seconds: 12 });
   expect(watch.describe()).toEqual([]);
+});
+
+test('durability: the probe names the risk until there is none, beside other troubles', () => {
+  const watch = watchTroubles();
+  watch.observe({ kind: 'durabilityReduced', reason: 'fsync is off.', isNews: true });
+  watch.observe({ kind: 'adminReloadFailed', error: new Error('locked'), isNews: true });
+  expect(watch.describe()).toEqual([expect.stringMatching(/locked$/), 'store: fsync is off.']);
+  watch.observe({ kind: 'durabilityRestored', seconds: 12 });
+  expect(watch.describe()).toEqual([expect.stringMatching(/locked$/)]);
 });

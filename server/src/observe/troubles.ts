@@ -31,11 +31,27 @@ export const watchFollowing = (onChange: OnChange = () => {}): TroubleWatch =>
     return `new reports and changes are not read from the database: ${observation.reason}`;
   }, onChange);
 
-/** Whether accounts, streams and signers could be read again after their last change. `onChange` as above. */
-export const watchReloads = (onChange: OnChange = () => {}): TroubleWatch =>
-  watchTrouble((observation) => {
-    if (observation.kind === 'adminReloadRecovered') return '';
-    if (observation.kind !== 'adminReloadFailed') return undefined;
-    const { message } = observation.error;
-    return `accounts, streams and signers are those from before their last change, which cannot be read: ${message}`;
-  }, onChange);
+/** Whether the database can lose what was acknowledged. */
+const describeDurability = (observation: Observation): string | undefined => {
+  if (observation.kind === 'durabilityRestored') return '';
+  return observation.kind === 'durabilityReduced' ? `store: ${observation.reason}` : undefined;
+};
+
+/** Whether accounts, streams and signers could be read again after their last change. */
+const describeReloads = (observation: Observation): string | undefined => {
+  if (observation.kind === 'adminReloadRecovered') return '';
+  if (observation.kind !== 'adminReloadFailed') return undefined;
+  const { message } = observation.error;
+  return `accounts, streams and signers are those from before their last change, which cannot be read: ${message}`;
+};
+
+/** Everything else. `onChange` as above. */
+export const watchTroubles = (onChange: OnChange = () => {}): TroubleWatch => {
+  const watches = [describeReloads, describeDurability].map((describe) => watchTrouble(describe, onChange));
+  return {
+    observe: (observation) => {
+      for (const watch of watches) watch.observe(observation);
+    },
+    describe: () => watches.flatMap((watch) => watch.describe()),
+  };
+};

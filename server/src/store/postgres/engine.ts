@@ -9,6 +9,7 @@ import { createPostgresAdmin, createQuarantine } from './admin.ts';
 import { type AppendOptions, appendBatch, confirmRead } from './append.ts';
 import { type ChangeFeed, openFeed } from './change-feed.ts';
 import { checkDatabase } from './check/check.ts';
+import { watchRisks } from './check/risks.ts';
 import {
   type DatabaseTarget,
   type Driver,
@@ -152,7 +153,7 @@ const compose = async (
   mode: 'read' | 'write',
   partitionMs: number,
   connections: Connections,
-  { tell, writing }: PostgresOptions,
+  { tell, writing, isCommand, driver }: PostgresOptions,
 ): Promise<Omit<Store, 'backup'>> => {
   const { reads, slow, watch, news, writer } = connections;
   const tables = tablesOf(address.schema);
@@ -174,6 +175,9 @@ const compose = async (
     return writer;
   };
   const reportWrites = createReportWrites(writer, { tell, tables, partitions, ...writing });
+  // Simulations have no settings.
+  const isWatched = mode === 'write' && isCommand !== true && driver === undefined;
+  const stopWatching = isWatched ? watchRisks(watch.run, tell) : undefined;
   const parts = { address, tables, partitions, feed, origin, connections, writable, reportWrites, tell, damage };
   return {
     reports: createReports(parts),
@@ -190,6 +194,7 @@ const compose = async (
       if (closed) return;
       closed = true;
       reportWrites.close();
+      stopWatching?.();
       await stopListening();
       await feed.close();
       await connections.close();
