@@ -1,11 +1,10 @@
 // Live delivery on the real service, whose clock stands still: who is let in, what is sent, in which order, and how a connection ends.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEventIds } from '../server/src/live/event-id.ts';
 import type { Account } from '../server/src/store/store.ts';
-import { openEvents, openSocket, RefusedError, type SocketClient } from './support/live-clients.ts';
+import { openEvents, openSocket, RefusedError, type SocketClient, signLive } from './support/live-clients.ts';
 import { head, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { act, testStream } from './support/running-ingest.ts';
@@ -123,7 +122,7 @@ test('handshake: a stale timestamp, an unknown origin and a plain request say wh
   expect([stale.status, JSON.parse(stale.body).code]).toEqual([400, 'clock_skew']);
   const origin = await refusal(target, reader, { 'X-Cll-Origin': '003' });
   expect([origin.status, JSON.parse(origin.body).code]).toEqual([400, 'unknown_origin']);
-  expect((await service.call(target, { as: reader })).json.code).toBe('upgrade_required');
+  expect((await service.call(`${target}&plain`, { as: reader })).json.code).toBe('upgrade_required');
   const handshake = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' };
   const key = { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
   const asHead = await service.call(target, { as: reader, method: 'HEAD', headers: { ...handshake, ...key } });
@@ -151,8 +150,7 @@ const exchange = (bytes: string, until: RegExp): Promise<string> =>
 
 const rawHandshake = (target: string, lines: readonly string[]): string =>
   head(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1', ...lines);
-const authLines = (target: string) =>
-  toLines(signRequest({ method: 'GET', target, userId: reader.userId, timestampMs: nowMs }, reader.secret));
+const authLines = (target: string) => toLines(signLive(target, reader, nowMs));
 
 test.each([
   [
@@ -221,11 +219,11 @@ test('handshake: a 426 names the protocol and its version, and says whether the 
 
 test('handshake: without a key it is 400, of another version 426, and an offer of HTTP/2 is passed over', async () => {
   const target = socketOf(first);
-  const common = ['Connection: Upgrade', 'Upgrade: websocket', ...authLines(target)];
-  expect(await exchange(rawHandshake(target, [...common, 'Sec-WebSocket-Version: 13']), /\}$/)).toMatch(
+  const common = () => ['Connection: Upgrade', 'Upgrade: websocket', ...authLines(target)];
+  expect(await exchange(rawHandshake(target, [...common(), 'Sec-WebSocket-Version: 13']), /\}$/)).toMatch(
     /^HTTP\/1\.1 400 .*"missing_header".*"Sec-WebSocket-Key"/s,
   );
-  const old = [...common, 'Sec-WebSocket-Version: 8', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+  const old = [...common(), 'Sec-WebSocket-Version: 8', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
   expect(await exchange(rawHandshake(target, old), /\}$/)).toMatch(/^HTTP\/1\.1 426 /);
   expect(await exchange(rawHandshake('/time', ['Connection: Upgrade', 'Upgrade: h2c']), /\}$/)).toMatch(
     /^HTTP\/1\.1 200 .*"serverTimeMs"/s,
@@ -246,6 +244,33 @@ test.each(['', 'a,,b', 'a, b, a', 'a b', 'a/b', ',a', 'a,'])(
     await expect.poll(() => service.events.at(-1)).toMatchObject({ status: 400, code: 'malformed_header' });
   },
 );
+
+test('handshake: a replay costs the account nothing, whatever it sends along, and a signature is good for one connection per origin', async () => {
+  const limited = { reportStream: 2, socket: 2 };
+  const who = await service.addAccount(['public'], { rateLimits: limited });
+  const target = eventsOf(first);
+  const t = nextSecond();
+  await service.append([signed.report(first, t, t)]);
+  const [id] = await idsOf((await service.store.reports.position()) - 1);
+  const headers = signLive(target, who, nowMs);
+  const stream = await openEvents(service.url, target, who, nowMs, undefined, headers);
+  for (const lastEventId of [undefined, id, id, 'x'.repeat(22), undefined]) {
+    const error = await openEvents(service.url, target, who, nowMs, lastEventId, headers).catch((refused) => refused);
+    expect([error.status, JSON.parse(error.body).code]).toEqual([401, 'signature_used']);
+  }
+  const again = await openEvents(service.url, target, who, nowMs, id);
+  await expect.poll(() => timesOf(again)).toEqual([t]);
+  stream.close();
+  again.close();
+  const socketHeaders = signLive(socketOf(first), who, nowMs);
+  const to = (origin: string) => open(socketOf(first), who, { ...socketHeaders, 'X-Cll-Origin': origin });
+  const clients = [await to('001'), await to('002')];
+  for (const origin of ['001', '002', '']) {
+    const error = await to(origin).catch((refused) => refused);
+    expect([error.status, JSON.parse(error.body).code], origin).toEqual([401, 'signature_used']);
+  }
+  await closeAll(...clients);
+});
 
 test('limits: the 21st connection of an account is 429, and there is room again when one closes', async () => {
   const who = await service.addAccount(['public']);

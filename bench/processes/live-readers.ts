@@ -36,8 +36,9 @@ type Hear = (reader: number, bytes: number) => void;
 /** One for all sockets: what arrives is only counted. */
 const scratch = Buffer.allocUnsafeSlow(262_144);
 
-const handshakeOf = ({ userId, secret, feedIds }: LiveTarget): string => {
-  const target = `/api/v1/ws?feedIDs=${feedIds.join(',')}`;
+/** A signature opens one connection, and several are opened within a millisecond: their targets differ. */
+const handshakeOf = ({ userId, secret, feedIds }: LiveTarget, reader: number): string => {
+  const target = `/api/v1/ws?feedIDs=${feedIds.join(',')}&reader=${reader}`;
   const auth = signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret);
   const lines = Object.entries(auth).map(([name, value]) => `${name}: ${value}\r\n`);
   return `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${lines.join('')}\r\n`;
@@ -67,7 +68,7 @@ const subscribe = (target: LiveTarget, reader: number, hear: Hear): Promise<Sock
     };
     const socket = connect({ port: Number(new URL(target.url).port), host: '127.0.0.1', onread });
     socket.on('error', reject);
-    socket.write(handshakeOf(target));
+    socket.write(handshakeOf(target, reader));
   });
 
 const handshakesAtOnce = 32;

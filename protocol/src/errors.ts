@@ -34,6 +34,11 @@ export const errorTable = {
     retry: false,
     message: 'A requested stream does not exist or this account may not read it.',
   },
+  signature_used: {
+    status: 401,
+    retry: false,
+    message: 'This signature was used for a live connection before. Sign the request again, with the current time.',
+  },
   route_not_found: { status: 404, retry: false, message: 'There is no such path. The API is under /api/v1/.' },
   report_not_found: { status: 404, retry: true, message: 'No report is valid at the requested time.' },
   method_not_allowed: { status: 405, retry: false, message: 'This path answers GET and HEAD only.' },

@@ -247,6 +247,7 @@ const answersWith: Readonly<Record<ErrorCode, (route: Route) => boolean>> = {
   unknown_origin: isSocket,
   unauthorized: signs,
   stream_not_accessible: namesStreams,
+  signature_used: isLive,
   route_not_found: never,
   report_not_found: ({ answers }) => 404 in answers,
   method_not_allowed: never,

@@ -6,6 +6,7 @@ import { createLongWork, type LongWork } from './access/long-work.ts';
 import { viewOfNetwork } from './access/network-view.ts';
 import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
+import { createUsedSignatures, type UseSignature } from './access/used-signatures.ts';
 import type { Settings } from './config/config.ts';
 import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
@@ -66,7 +67,7 @@ export type ReadPath = {
 };
 
 /** Limits that a process shares with others. */
-export type SharedLimits = Limiters & { readonly connections?: SharedCounts };
+export type SharedLimits = Limiters & { readonly connections?: SharedCounts; readonly useSignature?: UseSignature };
 
 const retentionEveryMs = 60_000;
 /** Live connections are pinged after this long without a message. */
@@ -240,6 +241,7 @@ const openListener = async (
     findFile: settings.explorer ? openExplorer(explorerFolder, (error) => observe(missingExplorer(error))) : undefined,
     intercept: hooks?.intercept,
     ...(limiters && { limiters }),
+    useSignature: limiters?.useSignature ?? createUsedSignatures(settings, () => performance.now()),
   });
   const readTls = (): ListenOptions['tls'] => tlsFiles && readTlsFiles(tlsFiles);
   const tls = settings.tls ?? readTls();

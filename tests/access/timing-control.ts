@@ -38,6 +38,7 @@ const parts: PipelineParts = {
     accounts: createRateLimiter(100),
     addresses: createRateLimiter(100),
     rules,
+    useSignature: unreachable,
     monotonicMs,
     readableOf: unreachable,
   }),

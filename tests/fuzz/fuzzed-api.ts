@@ -21,7 +21,7 @@ export const openFuzzedService = async (): Promise<FuzzedService> => {
   const { report, signerSets } = await createSignedReports('fuzz');
   const streams: readonly Stream[] = [testStream(feedId)];
   const nowMs = (): number => (start + reportsStored) * 1_000;
-  const service = await openService(streams, signerSets, nowMs, { socketsPerAccount: 1_000 });
+  const service = await openService(streams, signerSets, nowMs, { socketsPerAccount: 60_000 });
   await service.append(Array.from({ length: reportsStored }, (_, i) => report(feedId, start + i, start + i)));
   const account = await service.addAccount(['public']);
   return { service, port: Number(new URL(service.url).port), feedId, account, nowMs };

@@ -1,7 +1,7 @@
 // Where attackers meet a server: connections that are never closed from our side, from addresses of their own, and a clock that stops.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type SecureVersion } from 'node:tls';
-import { signRequest } from '@sealpost/protocol';
+import { signLive } from '../support/live-clients.ts';
 import { toLines } from '../support/raw-http.ts';
 import type { Credentials } from '../support/running-api.ts';
 
@@ -61,8 +61,7 @@ export const createGround = ({ port, opsPort, isTls, address, account, targets, 
       return socket;
     },
     ops: (): Socket => dial(opsPort),
-    sign: (target: string): readonly string[] =>
-      toLines(signRequest({ method: 'GET', target, userId: account.userId, timestampMs: Date.now() }, account.secret)),
+    sign: (target: string): readonly string[] => toLines(signLive(target, account)),
     /** Does something until the attack is over. */
     every: (ms: number, act: () => unknown): void => {
       if (isOver) return;

@@ -34,8 +34,15 @@ export class RefusedError extends Error {
   }
 }
 
-const signedGet = (target: string, { userId, secret }: Credentials, timestampMs: number) =>
-  signRequest({ method: 'GET', target, userId, timestampMs }, secret);
+const signed = new Set<string>();
+
+/** The headers of a live request, signed at the time, or as many milliseconds before as were signed before: a signature opens one connection. */
+export const signLive = (target: string, { userId, secret }: Credentials, timestampMs = Date.now()) => {
+  let freeMs = timestampMs;
+  while (signed.has(`${userId} ${target} ${freeMs}`)) freeMs -= 1;
+  signed.add(`${userId} ${target} ${freeMs}`);
+  return signRequest({ method: 'GET', target, userId, timestampMs: freeMs }, secret);
+};
 
 /** Opens a WebSocket; rejects with what was answered instead. */
 export const openSocket = (
@@ -47,7 +54,7 @@ export const openSocket = (
 ): Promise<SocketClient> =>
   new Promise((resolve, reject) => {
     const webSocket = new WebSocket(`${url.replace('http', 'ws')}${target}`, {
-      headers: { ...signedGet(target, who, timestampMs), ...headers },
+      headers: { ...signLive(target, who, timestampMs), ...headers },
     });
     const received: { text: string; isBinary: boolean }[] = [];
     webSocket.on('message', (bytes, isBinary) => received.push({ text: String(bytes), isBinary }));
@@ -87,7 +94,7 @@ export const openEvents = (
 ): Promise<EventClient> =>
   new Promise((resolve, reject) => {
     const headers = {
-      ...signedGet(target, who, timestampMs),
+      ...signLive(target, who, timestampMs),
       ...(lastEventId !== undefined && { 'Last-Event-ID': lastEventId }),
       ...others,
     };

@@ -5,6 +5,7 @@ import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpos
 import { createLongWork } from '../../server/src/access/long-work.ts';
 import { viewOfNetwork } from '../../server/src/access/network-view.ts';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
+import { createUsedSignatures } from '../../server/src/access/used-signatures.ts';
 import { type ApiParts, type ApiRules, createApi } from '../../server/src/http/api.ts';
 import type { RequestEvent } from '../../server/src/http/pipeline.ts';
 import { openHttpServer } from '../../server/src/http/server.ts';
@@ -113,6 +114,7 @@ export const openService = async (
     load: { begin: () => 0 },
     observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
+    useSignature: createUsedSignatures({ ...defaultApiRules, ...defaultLiveRules, ...rules }, monotonicMs),
   });
   const openApi = createOpenApiWatch();
   // All tests come from one address: it counts as a proxy's, which has no limits.

@@ -4,8 +4,9 @@ import { type Asked, errorBody, type Scripted, scriptedFetch } from '../../../te
 import { createClient } from '../client.ts';
 import type { ClientWarning } from '../client-events.ts';
 import { SealpostError } from '../errors.ts';
-import type { ClientOptions } from '../options.ts';
+import { type ClientOptions, readOptions } from '../options.ts';
 import { type Sleep, sleepOnTimer } from './call.ts';
+import { createRequester } from './requester.ts';
 
 const userId = '7f3c1f0a-3b1e-4d27-9a55-0b8f3c1d2e4f';
 const secret = 'a-secret-that-nobody-may-see';
@@ -139,6 +140,17 @@ test('attempts: one that receives no byte fails, and the next one starts', async
   const { client, asked } = scripted(['silence', good], { attemptTimeoutMs: 20 });
   expect((await client.latest(feedId)).report).toEqual(report);
   expect(asked).toHaveLength(2);
+});
+
+test('streams: no two connections are signed alike, and a clock that is set back is followed', async () => {
+  let nowMs = 100_000;
+  const requester = createRequester(readOptions({ baseUrl: 'http://a.test', userId, secret, nowMs: () => nowMs }));
+  const signedMs = async () => Number((await requester.sign('GET', '/api/v1/ws')).headers['X-Authorization-Timestamp']);
+  expect([await signedMs(), await signedMs(), await signedMs()]).toEqual([100_000, 100_001, 100_002]);
+  nowMs -= 5;
+  expect(await signedMs()).toBe(100_003);
+  nowMs -= 50_000;
+  expect([await signedMs(), await signedMs()]).toEqual([49_995, 49_996]);
 });
 
 test('time-out: ends the whole call, retries included, even if fetch ignores its signal', async () => {

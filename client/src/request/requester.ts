@@ -46,6 +46,9 @@ export type Requester = {
   readonly nowMs: () => number;
 };
 
+/** More connections than any program opens at once. */
+const uniqueWithinMs = 1_000;
+
 /** Makes the requester. The secret stays in the function that signs. */
 export const createRequester = (settings: Settings): Requester => {
   const clock = createClock(settings.nowMs);
@@ -53,6 +56,13 @@ export const createRequester = (settings: Settings): Requester => {
   const nowMs = (): number => {
     const { machineMs, offsetMs } = clock.now();
     return machineMs + offsetMs;
+  };
+  let signedMs = 0;
+  /** No time twice: a signature opens one live connection, and those of one millisecond and target are the same. A clock that was set back counts. */
+  const uniqueMs = (): number => {
+    const ms = nowMs();
+    signedMs = ms <= signedMs && signedMs - ms < uniqueWithinMs ? signedMs + 1 : ms;
+    return signedMs;
   };
   return {
     get: async <T>(target: string, options: InnerCallOptions = {}) => {
@@ -69,7 +79,7 @@ export const createRequester = (settings: Settings): Requester => {
     },
     sign: async (method, target) => {
       const key = await settings.signer?.key();
-      return { headers: { ...settings.headers, ...key?.sign(method, target, nowMs()) }, key };
+      return { headers: { ...settings.headers, ...key?.sign(method, target, uniqueMs()) }, key };
     },
     renew: async ({ key }) => key !== undefined && (await settings.signer?.renew(key)) === true,
     get baseUrls() {

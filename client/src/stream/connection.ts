@@ -26,9 +26,9 @@ export type ConnectionParts = {
   readonly signal: AbortSignal;
 };
 
-/** True when a retry fails too. A response that is not Sealpost's may come from a proxy, temporarily. */
+/** True when a retry fails too. A response that is not Sealpost's may come from a proxy, temporarily; a used signature is another one the next time. */
 export const isFinal = (error: unknown): boolean =>
-  error instanceof SealpostError && !error.retryable && error.code !== 'unexpected_answer';
+  error instanceof SealpostError && !error.retryable && !['unexpected_answer', 'signature_used'].includes(error.code);
 
 /** The message of an error, for people. */
 export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : 'the connection failed');

@@ -23,6 +23,7 @@ const meanings: Readonly<Record<ErrorCode, 'ends' | 'corrects' | 'again'>> = {
   unknown_origin: 'again',
   unauthorized: 'ends',
   stream_not_accessible: 'ends',
+  signature_used: 'again',
   route_not_found: 'ends',
   report_not_found: 'again',
   method_not_allowed: 'ends',

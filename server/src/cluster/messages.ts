@@ -1,6 +1,7 @@
 // The messages between a primary and its workers. Workers get key and store address in their environment; the only secret in a message is the private
 // key of the certificate, which may change.
 import type { SpentByTable } from '../access/limit-exchange.ts';
+import type { Handshake, SignatureRefusal } from '../access/used-signatures.ts';
 import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
 import type { MetricValues } from '../observe/metrics.ts';
@@ -29,6 +30,8 @@ export type ToWorker =
     }
   /** Others gave these tokens. */
   | { readonly kind: 'limits'; readonly limits: SpentLimits }
+  /** The answer to `useSignatures`, in the same order. */
+  | { readonly kind: 'signaturesUsed'; readonly refusals: readonly (SignatureRefusal | undefined)[] }
   /** Reports were stored (D210). */
   | { readonly kind: 'appended' }
   /** Is it there? (D235) */
@@ -53,6 +56,8 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string; readonly syscall?: string }
   /** What came up since the last time: tokens given, lines of the log. */
   | { readonly kind: 'news'; readonly limits: SpentLimits; readonly lines: readonly string[] }
+  /** May these handshakes open connections? It asks again after the answer. */
+  | { readonly kind: 'useSignatures'; readonly handshakes: readonly Handshake[] }
   /** What is wrong with it now while it still answers, whenever that changes; and whether it learns of nothing new. */
   | { readonly kind: 'degraded'; readonly reasons: readonly string[]; readonly isLeftBehind: boolean }
   /** It came across a damaged record. */

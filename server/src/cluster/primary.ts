@@ -2,6 +2,7 @@
 // (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
 import type { ShareLimits } from '../access/node-limits.ts';
+import { createUsedSignatures } from '../access/used-signatures.ts';
 import type { NodeSettings } from '../app.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
@@ -119,6 +120,9 @@ const createPort = (configured: number, members: ReadonlyMap<number, Member>) =>
   };
 };
 
+const failureOf = ({ message, code, syscall }: Extract<FromWorker, { kind: 'failed' }>): NodeJS.ErrnoException =>
+  Object.assign(new Error(message), code && { code }, syscall && { syscall });
+
 const killUnready = (member: Member): void => {
   if (member.url !== undefined) return;
   member.failure = new Error(`A worker was not ready after ${startMaxMs / 1_000} s and was killed.`);
@@ -174,6 +178,7 @@ const createMembers = ({ settings, key, observe, writeLog }: WorkersOptions) => 
     const member = members.get(id);
     if (member !== undefined) send(member, { kind: 'limits', limits: spent }, onSent);
   });
+  const useSignature = createUsedSignatures(settings, () => performance.now());
   const totals = createWorkerTotals();
   const damage = createDamageLog();
   const certificate = keepCertificate(settings, observe);
@@ -190,13 +195,13 @@ const createMembers = ({ settings, key, observe, writeLog }: WorkersOptions) => 
       if (port.accept(message.url)) member.url = message.url;
       else member.worker.process.kill('SIGKILL');
     } else if (message.kind === 'stoppedListening') member.hasStoppedListening = true;
-    else if (message.kind === 'failed') {
-      const { message: text, code, syscall } = message;
-      member.failure = Object.assign(new Error(text), code && { code }, syscall && { syscall });
-    } else if (message.kind === 'news') {
+    else if (message.kind === 'failed') member.failure = failureOf(message);
+    else if (message.kind === 'news') {
       limits.tell(id, message.limits);
       writeLog(message.lines);
-    } else if (message.kind === 'degraded') member.degraded = message;
+    } else if (message.kind === 'useSignatures')
+      send(member, { kind: 'signaturesUsed', refusals: message.handshakes.map(useSignature) });
+    else if (message.kind === 'degraded') member.degraded = message;
     else if (message.kind === 'damaged') damage.note(message.damage);
     else if (message.kind === 'metrics') totals.told(id, message.values);
     for (const wake of [...member.waiting]) wake();

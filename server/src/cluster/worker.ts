@@ -3,6 +3,7 @@
 import '../runtime/one-core.ts';
 
 import { openSecretBox } from '../access/key.ts';
+import type { UseSignature } from '../access/used-signatures.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import { openLog } from '../observe/log.ts';
@@ -11,6 +12,7 @@ import { createObserver } from '../observe/observe.ts';
 import { watchFollowing, watchTroubles } from '../observe/troubles.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
+import { createAskedSignatures } from './asked-signatures.ts';
 import { createWorkerLimits, machineMs } from './limits.ts';
 import {
   type FromWorker,
@@ -102,7 +104,11 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
 };
 
 /** Opens everything; returns the way to answer messages. */
-const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, limits: WorkerLimits) => {
+const open = async (
+  { settings, tls }: Extract<ToWorker, { kind: 'start' }>,
+  limits: WorkerLimits,
+  useSignature: UseSignature,
+) => {
   let read: ReadPath | undefined;
   const box = openSecretBox({ key: process.env[workerKeyVariable] || undefined, keyFile: settings.keyFile });
   const reporting = createReporting(settings.logLevel, limits, () => read?.activeRequests() ?? 0);
@@ -131,7 +137,7 @@ const open = async ({ settings, tls }: Extract<ToWorker, { kind: 'start' }>, lim
     observe(event);
     troubles.observe(event);
   });
-  read = await openReadPath({ ...settings, tls }, store, view, box, observe, limits.limiters);
+  read = await openReadPath({ ...settings, tls }, store, view, box, observe, { ...limits.limiters, useSignature });
   const listening = read;
   const watched = watchDescriptors(observe, tellDegraded);
   descriptors = watched;
@@ -166,7 +172,7 @@ const fail = async (error: unknown): Promise<void> => {
 
 const answer = async (
   opened: Opened,
-  message: Exclude<ToWorker, { kind: 'start' | 'limits' | 'ping' }>,
+  message: Exclude<ToWorker, { kind: 'start' | 'limits' | 'signaturesUsed' | 'ping' }>,
 ): Promise<void> => {
   switch (message.kind) {
     case 'appended':
@@ -190,13 +196,15 @@ process.on('disconnect', () => process.exit(1));
 
 const listenToPrimary = (): void => {
   const limits = createWorkerLimits(machineMs);
+  const signatures = createAskedSignatures((handshakes) => void tell({ kind: 'useSignatures', handshakes }));
   let opened: Promise<Opened> | undefined;
   process.on('message', (message: ToWorker) => {
     if (message.kind === 'start' || message.kind === 'limits') limits.receive(message.limits); // at once: opening may take longer than tokens count
     if (message.kind === 'limits') return;
-    if (message.kind === 'ping') void tell({ kind: 'pong' });
+    if (message.kind === 'signaturesUsed') signatures.receive(message.refusals);
+    else if (message.kind === 'ping') void tell({ kind: 'pong' });
     else if (message.kind === 'start') {
-      opened = open(message, limits);
+      opened = open(message, limits, signatures.use);
       opened.then(({ url }) => tell({ kind: 'ready', url }), fail);
     }
     // What comes before `start` needs no answer: nothing has been read that could be read again.

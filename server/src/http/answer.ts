@@ -134,6 +134,7 @@ export const renderAnswer = (answer: Answer & { readonly body: string }, context
 };
 
 const handOver = (response: ServerResponse, answer: Answer, context: AnswerContext): number => {
+  if (response.destroyed) return 0; // the client left before it was answered: nothing would end the connection
   const headers = headersOf(headerLines(answer, context, 0, false));
   if (answer.status !== 101) {
     response.writeHead(answer.status, headers);

@@ -6,6 +6,7 @@ import { createCallers, type SecretNotOpened } from '../access/callers.ts';
 import type { LongWork } from '../access/long-work.ts';
 import { bucketsMax, createRateLimiter, type RateLimiter } from '../access/rate-limit.ts';
 import type { SecretBox } from '../access/secrets.ts';
+import type { UseSignature } from '../access/used-signatures.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { FindFile } from './explorer.ts';
@@ -74,6 +75,7 @@ export type ApiParts = {
   readonly intercept?: Intercept | undefined;
   /** Those that this process shares with others; its own when absent. */
   readonly limiters?: Limiters;
+  readonly useSignature: UseSignature;
 };
 
 /** One for accounts, one for addresses. */
@@ -116,6 +118,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     accounts: parts.limiters?.accounts ?? createRateLimiter(bucketsMax.accounts),
     addresses: parts.limiters?.addresses ?? createRateLimiter(bucketsMax.addresses),
     rules,
+    useSignature: parts.useSignature,
     monotonicMs,
     readableOf: callers.readableOf,
   });

@@ -3,6 +3,7 @@
 import { ApiError, errorOf, type FeedId, type Route, type RouteName, statusOf } from '@sealpost/protocol';
 import type { Authenticator, Caller } from '../access/authenticate.ts';
 import type { RateDecision, RateLimiter } from '../access/rate-limit.ts';
+import type { UseSignature } from '../access/used-signatures.ts';
 import { type AddressSet, limitedNetworkOf } from '../runtime/ip-address.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
 
@@ -13,6 +14,7 @@ export type GateRules = {
   readonly failuresPerSecond: number;
   /** Addresses whose X-Forwarded-For is believed. */
   readonly trustedProxies: AddressSet;
+  readonly origins: readonly string[];
 };
 
 export type GateParts = {
@@ -21,13 +23,36 @@ export type GateParts = {
   readonly accounts: RateLimiter;
   readonly addresses: RateLimiter;
   readonly rules: GateRules;
+  readonly useSignature: UseSignature;
   readonly monotonicMs: () => number;
   readonly readableOf: (userId: string) => ReadonlySet<FeedId>;
 };
 
 export type Gate = ReturnType<typeof createGate>;
 
-export const createGate = ({ authenticator, accounts, addresses, rules, monotonicMs, readableOf }: GateParts) => {
+/** Makes what to throw for an error: a 401 counts against its address, which gets 429 for too many of them. */
+const createFailures =
+  ({ addresses, rules, monotonicMs }: GateParts) =>
+  (error: unknown, address: string): unknown => {
+    if (!(error instanceof ApiError) || statusOf(error) !== 401) return error;
+    const { allowed } = addresses.take(`failure ${address}`, rules.failuresPerSecond, monotonicMs());
+    return allowed ? error : errorOf('too_many_failures');
+  };
+
+/** Uses up the signature of a live request, before anything of the account's is counted: a replay costs it nothing (D250). */
+const createSignatureUse =
+  ({ useSignature, rules }: GateParts, failureOf: ReturnType<typeof createFailures>) =>
+  async ({ userId }: Caller, headers: RequestHeaders, address: string): Promise<void> => {
+    const signature = String(headers.signature).toLowerCase(); // it was verified
+    const origin = rules.origins.find((one) => one === headers.origin);
+    const refusal = await useSignature({ userId, signature, origin });
+    if (refusal === 'too_many_sockets')
+      throw new ApiError(refusal, 'This account opens live connections too fast. Try again in some seconds.');
+    if (refusal !== undefined) throw failureOf(errorOf(refusal), address);
+  };
+
+export const createGate = (parts: GateParts) => {
+  const { authenticator, accounts, addresses, rules, monotonicMs, readableOf } = parts;
   const limitOf = (caller: Caller, name: RouteName): number =>
     caller.rateLimits[name] ?? caller.rateLimits['*'] ?? rules.requestsPerSecond;
   const authenticate = (method: string, target: string, headers: RequestHeaders, nowMs: number): Caller => {
@@ -42,6 +67,7 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
     if (!addresses.take(`public ${address}`, rules.publicRequestsPerSecond, monotonicNowMs).allowed)
       throw new ApiError('rate_limited', 'Too many requests without authentication from this address.');
   };
+  const failureOf = createFailures(parts);
   return {
     /** Takes a token of the address, for what needs no authentication. */
     limitPublic,
@@ -58,12 +84,10 @@ export const createGate = ({ authenticator, accounts, addresses, rules, monotoni
       try {
         return authenticate(method, target, headers, nowMs);
       } catch (error) {
-        const counted = error instanceof ApiError && statusOf(error) === 401;
-        if (counted && !addresses.take(`failure ${address}`, rules.failuresPerSecond, monotonicMs()).allowed)
-          throw errorOf('too_many_failures');
-        throw error;
+        throw failureOf(error, address);
       }
     },
+    useSignature: createSignatureUse(parts, failureOf),
     /** Takes the request's cost in tokens, of the account or of an anonymous caller's address; an account's refusal is the pipeline's to answer. */
     limit: (
       caller: Caller | undefined,

@@ -145,14 +145,17 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     if (isShed(name, level)) throw overloaded;
     exchange.caller = gate.admit(route, method, url, headers, address, times.nowMs);
     const query = readQuery(name, target.query, times.reportNowMs);
-    exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
-    if (exchange.rate?.allowed === false) throw errorOf('rate_limited');
-    const readable = exchange.caller && gate.readableOf(exchange.caller);
-    authorise(query, readable);
-    const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
-    const context = parts.contextOf(exchange.caller, readable, headers, times, exchange.response);
-    const live = isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context;
-    const answer = handler(query, live);
+    const serve = (): Answer | Promise<Answer> => {
+      exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
+      if (exchange.rate?.allowed === false) throw errorOf('rate_limited');
+      const readable = exchange.caller && gate.readableOf(exchange.caller);
+      authorise(query, readable);
+      const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
+      const context = parts.contextOf(exchange.caller, readable, headers, times, exchange.response);
+      return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
+    };
+    const used = exchange.caller && isLive(route) && gate.useSignature(exchange.caller, headers, address);
+    const answer = used ? used.then(serve) : serve();
     return answer instanceof Promise ? withinDeadline(answer) : answer;
   };
 

@@ -16,10 +16,12 @@ export const openShedding = async (findFile?: FindFile) => {
     publicRequestsPerSecond: 10,
     failuresPerSecond: 0,
     trustedProxies: createAddressSet([]),
+    origins: [],
   };
   const [accounts, addresses] = [createRateLimiter(10), createRateLimiter(10)];
   const monotonicMs = () => 0;
-  const gate = createGate({ authenticator: unused, accounts, addresses, rules, monotonicMs, readableOf: unused });
+  const parts = { authenticator: unused, useSignature: unused, readableOf: unused };
+  const gate = createGate({ ...parts, accounts, addresses, rules, monotonicMs });
   const { handle } = createPipeline({
     handlers: unused,
     gate,

@@ -89,6 +89,7 @@ test('metrics: the code of an answer decides which other counters it increments'
     'sealpost_auth_failures_total{reason="clock_skew"} 1',
     'sealpost_auth_failures_total{reason="unauthorized"} 2',
     'sealpost_auth_failures_total{reason="stream_not_accessible"} 0',
+    'sealpost_auth_failures_total{reason="signature_used"} 0',
     'sealpost_auth_failures_total{reason="too_many_failures"} 1',
   ]);
   expect(text).toContain('\nsealpost_rate_limited_total 2\n');

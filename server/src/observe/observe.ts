@@ -71,6 +71,7 @@ export const countedCodes = {
     'clock_skew',
     'unauthorized',
     'stream_not_accessible',
+    'signature_used',
     'too_many_failures',
   ],
   rateLimited: ['rate_limited', 'too_many_failures', 'too_many_sockets'],

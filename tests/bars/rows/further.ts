@@ -91,4 +91,11 @@ export const furtherBars = {
     bounds: { altered: { max: 0 } },
     control: 'bytes as a text of SQL',
   },
+  replays: {
+    test: 'one signed handshake sent many times at once, with other unsigned headers and spellings, to both WebSockets and the event stream, by one process and by two workers; then the account opens as many connections as it may have',
+    files: ['tests/access/replays.test.ts'],
+    count: { unit: 'replays', reduced: 40, full: 2_000 },
+    bounds: { 'opened by a replay': { max: 0 } },
+    control: 'reads, which a signature may repeat',
+  },
 } as const satisfies Readonly<Record<string, Row>>;

@@ -13,8 +13,9 @@ import { shapeOf, type Target } from '../target.ts';
 /** Close codes that the documents name: what ws says of broken frames, and ours. */
 const closeCodes = [1000, 1001, 1002, 1003, 1005, 1007, 1008, 1009, 1011, 1013];
 
-const handshakeOf = ({ account, feedId, nowMs }: FuzzedService) => {
-  const target = `/api/v1/ws?feedIDs=${feedId}`;
+/** The clock stands still and a signature opens one connection, so targets differ. */
+const handshakeOf = ({ account, feedId, nowMs }: FuzzedService, number: number) => {
+  const target = `/api/v1/ws?feedIDs=${feedId}&number=${number}`;
   const signed = signRequest({ method: 'GET', target, userId: account.userId, timestampMs: nowMs() }, account.secret);
   const upgrade = head(
     `GET ${target} HTTP/1.1`,
@@ -74,9 +75,8 @@ export const openServerFrames = async (): Promise<Target> => {
   const fuzzed = await openFuzzedService();
   const { service, port, feedId } = fuzzed;
   const { report } = await createSignedReports('fuzz');
-  const handshake = handshakeOf(fuzzed);
-  const { upgrade } = handshake;
-  const bystander = await openBystander(port, handshake);
+  let handshakes = 0;
+  const bystander = await openBystander(port, handshakeOf(fuzzed, handshakes));
   let second = 1_763_200_100;
   return {
     seeds: sampleFrames(true, Buffer.from('{"subscribe":["a","b"]}')),
@@ -89,7 +89,8 @@ export const openServerFrames = async (): Promise<Target> => {
     ],
     inputBytesMax: 16_384,
     run: async (input) => {
-      const received = await converse(port, upgrade, input);
+      handshakes += 1;
+      const received = await converse(port, handshakeOf(fuzzed, handshakes).upgrade, input);
       forgetEvents(fuzzed);
       const end = received.indexOf('\r\n\r\n');
       assert.match(received.toString('latin1', 0, 12), /^HTTP\/1\.1 101/, 'the handshake was not accepted');

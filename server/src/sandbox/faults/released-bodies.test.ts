@@ -34,6 +34,7 @@ beforeAll(async () => {
   const rules = {
     ...{ requestsPerSecond: 0, anonymousRequestsPerSecond: 0, publicRequestsPerSecond: 0, failuresPerSecond: 0 },
     trustedProxies: createAddressSet([]),
+    origins: [],
   };
   const [accounts, addresses] = [createRateLimiter(10), createRateLimiter(10)];
   const monotonicMs = () => 0;
@@ -42,9 +43,10 @@ beforeAll(async () => {
     view: { current: () => ({ streams: new Map() }) as never }, // no fault here asks for more
     monotonicMs,
   });
+  const parts = { authenticator: unused, useSignature: unused, readableOf: unused };
   const { handle } = createPipeline({
     handlers: { time: async () => answer() } as never, // no other is asked for
-    gate: createGate({ authenticator: unused, accounts, addresses, rules, monotonicMs, readableOf: unused }),
+    gate: createGate({ ...parts, accounts, addresses, rules, monotonicMs }),
     readQuery: () => ({}) as never, // this route has none
     contextOf: () => unused,
     nowMs: Date.now,
