@@ -88,6 +88,9 @@ test('reports of unknown fields: ingest accepts them, and every way to read or f
     expect((await client.coverage(feedId, { from, to: from + 2 })).coverage).toMatchObject({ gaps: [] });
   }
   expect((await client.bulk(feedIds, from + 1)).reports).toHaveLength(feedIds.length);
+  const streamed: ReportJson[] = [];
+  for await (const report of client.stream(feedIds, { from })) if (streamed.push(report) === reports.length) break;
+  expect(sorted(streamed)).toEqual(sorted(reports));
 });
 
 test('reports of unknown fields: a mirror copies them, and the copy verifies', async () => {

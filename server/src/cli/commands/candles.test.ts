@@ -68,7 +68,7 @@ describe('candles', () => {
     expect(await candles(btc, '--from', '-10d', '--to', '-9d')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `error: ${btc} has no reports in this time range.\n`,
+      stderr: `error: ${btc} has no candles in this time range: no reports, or none whose fields the server knows.\n`,
     });
     for (const wrong of [
       ['--resolution', '2m'],

@@ -80,7 +80,10 @@ export const candlesCommand: PlainCommand = {
         await printer.print(feedId, candles);
       }
       if (!(await printer.end()))
-        throw new CommandError(exitCodes.refused, `${name} has no reports in this time range.`);
+        throw new CommandError(
+          exitCodes.refused,
+          `${name} has no candles in this time range: no reports, or none whose fields the server knows.`,
+        );
     });
   },
 };

@@ -1,6 +1,8 @@
 // A service with streams in every condition whose reports keep coming, as a deployment to check.
 import { performance } from 'node:perf_hooks';
 import type { FeedId } from '@sealpost/protocol';
+import { createNetwork } from '@sealpost/simulator';
+import { undecodedBody, undecodedStream } from '../../../../../tests/support/exports/undecoded-bodies.ts';
 import { openService, type Service } from '../../../../../tests/support/running-api.ts';
 import { testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../../../tests/support/signed-reports.ts';
@@ -9,6 +11,8 @@ import type { StoredReport } from '../../../store/store.ts';
 const historySeconds = 12;
 const [btc, eth, hidden, gone] = [0xa1, 0xb2, 0xc3, 0xd4].map(secondStream) as [FeedId, FeedId, FeedId, FeedId]; // four were made
 const fast = millisecondStream(0xe5);
+const layout = 'version 14 with contractMonth as text'; // delivered, not decoded
+const unknown = undecodedStream(layout);
 export const sampleFeedIds = { btc, eth, hidden, gone, fast } as const;
 
 const streams = [
@@ -23,6 +27,7 @@ const streams = [
     expectedDecommissionAt: '2025-05-31T00:00:00.000000Z',
   }),
   testStream(fast, { name: 'FAST/USD-Streams-CexPrice', baseAsset: 'FAST' }),
+  testStream(unknown, { name: 'NEW/USD-Streams-FuturesPrice', baseAsset: 'NEW' }),
 ];
 
 export type LiveReports = {
@@ -36,7 +41,14 @@ export type LiveReports = {
 
 /** Reports up to now: one a second of each stream, two a second of the one in milliseconds. */
 export const createLiveReports = async (): Promise<LiveReports> => {
-  const { report, signerSets } = await createSignedReports('conformance');
+  const seed = 'conformance';
+  const { report, signerSets } = await createSignedReports(seed);
+  const { sign } = await createNetwork({ seed });
+  const unknownAt = (now: number): StoredReport => {
+    const fullReport = sign(undecodedBody(layout, { validFrom: now, observations: now }), now);
+    const window = { validFromMs: now * 1_000, observationsMs: now * 1_000 };
+    return { feedId: unknown, ...window, fullReport: Buffer.from(fullReport.slice(2), 'hex') };
+  };
   const half = (now: number) => [
     report(fast, now * 1_000, now * 1_000 + 499),
     report(fast, now * 1_000 + 500, now * 1_000 + 999),
@@ -45,6 +57,7 @@ export const createLiveReports = async (): Promise<LiveReports> => {
     report(btc, now, now),
     report(eth, now, now),
     report(hidden, now, now),
+    unknownAt(now),
     ...half(now),
   ];
   const start = Math.floor(Date.now() / 1_000);
