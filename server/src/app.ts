@@ -132,6 +132,7 @@ const openIngest = async (
     failed: (error) =>
       observe({ kind: 'warning', code: 'trim_failed', message: 'Old reports could not be removed.', error }),
     waits: (message) => observe({ kind: 'warning', code: 'retention_waits', message }),
+    deleted: (count, endMs) => observe({ kind: 'reportsDeleted', count, endMs }),
   });
   return {
     store,

@@ -148,6 +148,7 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'followingResumed':
     case 'durabilityReduced':
     case 'durabilityRestored':
+    case 'reportsDeleted':
       return storeLine(observation);
     case 'started':
       return { level: 'info', fields: { event, version: observation.version, addresses: observation.addresses } };

@@ -131,6 +131,13 @@ test('metrics: reports are counted by result, and every result starts at 0', asy
   ]);
 });
 
+test('metrics: reports that retention deleted are counted, from 0', async () => {
+  const metrics = open();
+  expect(await textOf(metrics)).toContain('\nsealpost_reports_deleted_total 0\n');
+  for (const count of [3, 40]) metrics.observe({ kind: 'reportsDeleted', count, endMs: 5 });
+  expect(await textOf(metrics)).toContain('\nsealpost_reports_deleted_total 43\n');
+});
+
 test('metrics: commits and the time to visibility are measured, once for each report of a batch', async () => {
   const metrics = open();
   metrics.observe({ kind: 'committed', seconds: 0.004 });
@@ -309,5 +316,5 @@ test.runIf(process.platform === 'linux')(
 test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
   const names = (await open().values()).map(({ name }) => name);
   expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
-  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(28);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(29);
 });

@@ -85,6 +85,7 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
         case 'writingStopped':
         case 'writingResumed':
         case 'threadEnded':
+        case 'reportsDeleted':
           return observeStore(observation);
         case 'statements':
         case 'statementFailed':

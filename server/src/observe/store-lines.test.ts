@@ -19,6 +19,12 @@ test('store log: a damaged record is an error that names it; an unexpected end s
   ]);
 });
 
+test('store log: what retention deleted is one line with the count', () => {
+  expect(linesOf({ kind: 'reportsDeleted', count: 86_400, endMs: Date.parse('2026-03-01T00:00:00Z') })).toEqual([
+    { level: 'info', event: 'reportsDeleted', count: 86_400, before: '2026-03-01T00:00:00.000Z' },
+  ]);
+});
+
 test('store log: a replica that is not used is a warning with the reason; its use again is a line with the duration', () => {
   const replica = 'postgres://db-2/prices';
   expect(

@@ -1,4 +1,4 @@
-// Lines of the log about the store: damage, writing, threads, the database and its replicas.
+// Lines of the log about the store: damage, writing, threads, what retention deleted, the database and its replicas.
 import type { StoreEvent } from '../store/store-event.ts';
 import { cut, type Line, roundMs } from './log-line.ts';
 
@@ -84,5 +84,9 @@ export const storeLine = (told: Told): Line => {
     case 'durabilityReduced':
     case 'durabilityRestored':
       return lastingLine(told);
+    case 'reportsDeleted': {
+      const { kind: event, count, endMs } = told;
+      return { level: 'info', fields: { event, count, before: new Date(endMs).toISOString() } };
+    }
   }
 };

@@ -1,4 +1,5 @@
-// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped following and writing, durability, threads that ended.
+// Metrics of store failures: readers that are gone, corrupt records, unexpected ends, stopped following and writing, durability, threads that ended; and what
+// retention deleted.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { replacedThreads } from '../runtime/threads.ts';
 import { writingParts } from '../store/store.ts';
@@ -17,7 +18,8 @@ type Told = Extract<
       | 'durabilityRestored'
       | 'writingStopped'
       | 'writingResumed'
-      | 'threadEnded';
+      | 'threadEnded'
+      | 'reportsDeleted';
   }
 >;
 
@@ -57,6 +59,11 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     registers: [registry],
   });
   for (const thread of replacedThreads) replaced.inc({ thread }, 0);
+  const deleted = new Counter({
+    name: 'sealpost_reports_deleted_total',
+    help: 'Reports that retention deleted.',
+    registers: [registry],
+  });
   return (event) => {
     if (event.kind === 'staleReaders') staleReaders.set(event.count);
     else if (event.kind === 'damaged') damaged.set(event.total);
@@ -66,6 +73,7 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     else if (event.kind === 'durabilityReduced') risky.set(1);
     else if (event.kind === 'durabilityRestored') risky.set(0);
     else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
+    else if (event.kind === 'reportsDeleted') deleted.inc(event.count);
     else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
   };
 };

@@ -40,7 +40,7 @@ const firstSlice = async (nowMs: number): Promise<Retention> => {
       () => streams,
       rules,
       () => nowMs,
-      { failed: reject, waits: () => {} },
+      { failed: reject, waits: () => {}, deleted: () => {} },
     ));
   });
   await stop();
@@ -136,6 +136,7 @@ const startNode = (retentionDays: number, startMs: number, retentionBytes = Numb
   let rounds = 0;
   const failures: unknown[] = [];
   const warnings: string[] = [];
+  const deletions: (readonly [number, number])[] = [];
   const list: Store['keyHolders']['list'] = async () => {
     rounds += 1;
     return [];
@@ -145,10 +146,15 @@ const startNode = (retentionDays: number, startMs: number, retentionBytes = Numb
     () => [testStream(busy)],
     { retentionDays, retentionBytes, everyMs: 1 },
     () => nowMs,
-    { failed: (error) => void failures.push(error), waits: (text) => void warnings.push(text) },
+    {
+      failed: (error) => void failures.push(error),
+      waits: (text) => void warnings.push(text),
+      deleted: (...deletion) => void deletions.push(deletion),
+    },
   );
   return {
     warnings,
+    deletions,
     waiting: retention.waiting,
     /** Resolves when whole rounds have run at that time. */
     to: async (ms: number) => {
@@ -184,6 +190,8 @@ test('retention: a node that starts with 3 days on a store of 30 deletes nothing
   await store.reports.append([report(busy, t0 + 3_600, t0 + 3_600)]);
   await node.to(t + hourMs);
   expect([node.waiting(), await stored()]).toEqual([[], 5]);
+  // In four slices; the oldest that is left is just as old as the retention.
+  expect(node.deletions).toEqual([[27, t - 3 * dayMs + 1]]);
   expect(await store.retention.get()).toEqual({ days: 3, bytes: null });
   await node.stop();
 });

@@ -122,6 +122,8 @@ export type RetentionEvents = {
   readonly failed: (error: unknown) => void;
   /** Something waits, once for each. */
   readonly waits: (text: string) => void;
+  /** Once for each round that deleted something, even if it failed later. */
+  readonly deleted: (count: number, endMs: number) => void;
 };
 
 /** Between two slices of a round, so that appends come first. */
@@ -139,6 +141,7 @@ export const startRetention = (
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let waiting: readonly string[] = [];
+  let deleted = { count: 0, endMs: 0 };
   const agree = async (times: Times): Promise<AppliedRetention> => {
     const others = (await keyHolders.list()).flatMap((node) => node.retention ?? []);
     const current = await retention.get();
@@ -150,7 +153,8 @@ export const startRetention = (
   /** Deletes slice by slice what may be deleted. */
   const remove = async (due: Retention): Promise<'all' | 'part' | 'withheld'> => {
     while (!stopped) {
-      const { more, isWithheld } = await reports.trim(due);
+      const { removed, endMs = 0, more, isWithheld } = await reports.trim(due);
+      deleted = { count: deleted.count + removed, endMs: Math.max(deleted.endMs, endMs) };
       if (!more) return isWithheld ? 'withheld' : 'all';
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
@@ -190,7 +194,12 @@ export const startRetention = (
   };
   let running = Promise.resolve();
   const start = (): void => {
-    running = round().catch(events.failed);
+    running = round()
+      .catch(events.failed)
+      .then(() => {
+        if (deleted.count > 0) events.deleted(deleted.count, deleted.endMs);
+        deleted = { count: 0, endMs: 0 };
+      });
     void running.then(() => {
       if (!stopped) timer = setTimeout(start, rules.everyMs).unref();
     });

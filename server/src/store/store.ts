@@ -30,8 +30,8 @@ export type AppendOutcome = 'stored' | 'duplicate' | 'conflict' | 'overlap';
 
 /** What retention removes: reports observed before `beforeMs`, then the oldest, but no stream's newest, while reports and roll-ups use over `bytesMax`. */
 export type Retention = { readonly beforeMs: number; readonly bytesMax: number; readonly overdueMaxMs?: number };
-/** `isWithheld`: nothing was removed, because a report has been due by age for longer than `overdueMaxMs`; a store in memory does not look. */
-export type Trimmed = { readonly removed: number; readonly more: boolean; readonly isWithheld?: true };
+/** What was removed was observed before `endMs`. `isWithheld`: nothing was, as a report is overdue for longer than is allowed; never in memory. */
+export type Trimmed = Readonly<{ removed: number; more: boolean; endMs?: number | undefined; isWithheld?: true }>;
 
 /** One entry of a full scan: a report, or the name of what is wrong with its record. */
 export type ScannedReport =

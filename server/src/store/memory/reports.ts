@@ -234,8 +234,9 @@ const trimSlice = (memory: Memory, { beforeMs, bytesMax }: Retention): Trimmed =
   }
   if (oldest === undefined) return { removed: 0, more: false };
   const removed = Math.min(oldest.count, sliceReports);
+  const endMs = (observedAt(memory.of(oldest.feedId), removed - 1) ?? 0) + 1;
   memory.remove(oldest.feedId, removed);
-  return { removed, more: true };
+  return { removed, more: true, endMs };
 };
 
 const scanSlice = (memory: Memory, cursor: ScanCursor | undefined, limit: number) => {

@@ -38,10 +38,11 @@ export const trimPartition = (
     if (freed === undefined) return { removed: 0, more: false };
     await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'trimmed'`);
     await run('SELECT pg_notify($1::text, $2::text)', [t.channel, 'trimmed']);
-    return { removed: freed, more: true };
+    return { ...freed, more: true };
   });
 
 type Held = { readonly start_ms: number; readonly reports: number };
+type Freed = Required<Pick<Trimmed, 'removed' | 'endMs'>>;
 
 const drop = async (run: Run, t: Tables, partitionOf: (ms: number) => Partition, { start_ms, reports }: Held) => {
   const partition = partitionOf(start_ms);
@@ -50,7 +51,7 @@ const drop = async (run: Run, t: Tables, partitionOf: (ms: number) => Partition,
     partition.startMs,
     partition.endMs,
   ]);
-  return reports;
+  return { removed: reports, endMs: partition.endMs };
 };
 
 /** While reports take too much room, empties the oldest partition that has more than newest reports; undefined when there is nothing to do. */
@@ -60,14 +61,17 @@ const makeRoom = async (
   partitionOf: (ms: number) => Partition,
   held: readonly Held[],
   bytesMax: number,
-): Promise<number | undefined> => {
+): Promise<Freed | undefined> => {
   const newest = held.findLastIndex(({ reports }) => reports > 0);
   if (newest < 1 || (await usedBytes(run, t, 'partitions')) <= bytesMax) return undefined;
   for (const one of held.slice(0, newest)) {
     const partition = partitionOf(one.start_ms);
     const heads = await readHeadsIn(run, t, partition);
     if (heads.length === 0) return drop(run, t, partitionOf, one);
-    if (one.reports > heads.length) return one.reports - (await keepOnly(run, t, partition, heads));
+    if (one.reports > heads.length) {
+      const kept = await keepOnly(run, t, partition, heads);
+      return { removed: one.reports - kept, endMs: partition.endMs };
+    }
   }
   return undefined;
 };

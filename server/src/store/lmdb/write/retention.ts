@@ -67,7 +67,8 @@ export const trimSlice = (
     if (slice.length === 0) isMore = trimStale(source, oldest, retention.beforeMs);
     forgetSetAside(tables, retention.beforeMs);
     writeCounters(tables, counters);
-    return { removed: before - counters.reports, more: isMore };
+    const endMs = slice.length === 0 ? undefined : Math.max(...slice.map(({ lastMs }) => lastMs)) + 1;
+    return { removed: before - counters.reports, more: isMore, endMs };
   });
 
 /** When a stream's oldest report was observed, later than any where it has none; undefined where its run is damaged. */
