@@ -101,7 +101,7 @@ test('package: a stranger imports them and the values come out', () => {
     console.log(JSON.stringify([version, vectors.reports.length, network.signerSet.addresses.length, Object.keys(headers).length, pushed]));`;
   expect(JSON.parse(run('node', ['--no-warnings', '--input-type=module', '--eval', script]))).toEqual([
     3,
-    16,
+    17,
     4,
     3,
     true,
