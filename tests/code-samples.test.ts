@@ -3,8 +3,10 @@ import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeSamples, type SampleLanguage, type SampleRequest } from '../explorer/src/ui/code-samples.ts';
+import { undecodedBody, undecodedStream } from './support/exports/undecoded-bodies.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
@@ -12,15 +14,30 @@ import { root } from './support/source-tree.ts';
 
 const { report, signerSets } = await createSignedReports();
 const run = promisify(execFile);
-const [feedId, liveId] = [secondStream(1), secondStream(2)];
+const layout = 'version 3 with a word more';
+const [feedId, liveId, strangeId] = [secondStream(1), secondStream(2), undecodedStream(layout)];
 const now = Math.floor(Date.now() / 1_000);
 let service: Service;
 let reader: Credentials;
 
 beforeAll(async () => {
-  service = await openService([testStream(feedId), testStream(liveId)], signerSets, () => Date.now());
+  service = await openService(
+    [feedId, liveId, strangeId].map((id) => testStream(id)),
+    signerSets,
+    () => Date.now(),
+  );
   reader = await service.addAccount(['public']);
-  await service.append([report(feedId, now - 5, now - 1, -3_120n * 10n ** 18n - 1n)]);
+  const { sign } = await createNetwork({ seed: 'tests' });
+  const strange = sign(undecodedBody(layout, { validFrom: now, observations: now }), 1);
+  await service.append([
+    report(feedId, now - 5, now - 1, -3_120n * 10n ** 18n - 1n),
+    {
+      feedId: strangeId,
+      validFromMs: now * 1_000,
+      observationsMs: now * 1_000,
+      fullReport: Buffer.from(strange.slice(2), 'hex'),
+    },
+  ]);
 });
 afterAll(() => service.close());
 
@@ -94,6 +111,14 @@ test('code samples: Python prints the exact price, of now and of a time', async 
   if (!(await hasPython())) skip('python3 is not installed');
   expect(await print(commandOf.python(latest))).toBe(price);
   expect(await print(commandOf.python(at))).toBe(price);
+});
+
+test('code samples: a report in another layout has no price, instead of a wrong one', async ({ skip }) => {
+  const strange: Request = { route: 'reportLatest', query: { feedID: strangeId } };
+  const thrown = (text: string) => expect.objectContaining({ stderr: expect.stringContaining(text) });
+  await expect(print(commandOf.typescript(strange))).rejects.toEqual(thrown("code: 'unknown_schema'"));
+  if (!(await hasPython())) skip('python3 is not installed');
+  await expect(print(commandOf.python(strange))).rejects.toEqual(thrown('ValueError: unknown_schema'));
 });
 
 test.each([

@@ -47,7 +47,7 @@ type Call = {
   readonly isSigned: boolean;
   readonly isEvents: boolean;
   /** Where the bytes of the price are, if the answer is one report. */
-  readonly priceAt: { readonly start: number; readonly end: number } | undefined;
+  readonly priceAt: { readonly start: number; readonly end: number; readonly bodyBytes: number } | undefined;
 };
 
 type Language = {
@@ -68,8 +68,10 @@ const targetOf = ({ route, query = {} }: Pick<SampleRequest, 'route' | 'query'>)
 };
 
 const wordBytes = 32;
-/** Words of a full report before its body. */
+/** Words of a full report before its body; the last of them is the body's length. A body of another length has another layout (D246). */
 const headWords = 8;
+const lengthAt = { start: (headWords - 1) * wordBytes, end: headWords * wordBytes } as const;
+const unknownSchema = 'unknown_schema: this body has another layout';
 
 const priceAtOf = (route: RouteName, feedId: string | undefined): Call['priceAt'] => {
   if ((route !== 'reportLatest' && route !== 'reportAt') || feedId === undefined) return undefined;
@@ -78,7 +80,7 @@ const priceAtOf = (route: RouteName, feedId: string | undefined): Call['priceAt'
   if (!isSchemaVersion(version)) return undefined;
   const { fields, headline } = reportSchemas[version];
   const start = (headWords + fields.findIndex(({ name }) => name === headline.price)) * wordBytes;
-  return { start, end: start + wordBytes };
+  return { start, end: start + wordBytes, bodyBytes: fields.length * wordBytes };
 };
 
 /** The samples of a request, in the order of `sampleLanguages`. A WebSocket has only TypeScript: other languages need a library for it. */
@@ -190,8 +192,10 @@ const pythonAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'
   if (priceAt !== undefined)
     return [
       '    report = json.load(answer)["report"]',
-      `word = bytes.fromhex(report["fullReport"][2:])[${priceAt.start}:${priceAt.end}]`,
-      'price = int.from_bytes(word, "big", signed=True)  # 18 decimals',
+      'full = bytes.fromhex(report["fullReport"][2:])',
+      `if int.from_bytes(full[${lengthAt.start}:${lengthAt.end}], "big") != ${priceAt.bodyBytes}:`,
+      `    raise ValueError("${unknownSchema}")`,
+      `price = int.from_bytes(full[${priceAt.start}:${priceAt.end}], "big", signed=True)  # 18 decimals`,
       `print(f"{'-' if price < 0 else ''}{abs(price) // 10**18}.{abs(price) % 10**18:018}")`,
     ];
   return [method === 'HEAD' ? '    print(answer.status, answer.headers)' : '    print(answer.read().decode())'];
@@ -269,6 +273,9 @@ const goAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt']): 
       'check(json.Unmarshal(body, &answer))',
       'report, err := hex.DecodeString(answer.Report.FullReport[2:])',
       'check(err)',
+      `if new(big.Int).SetBytes(report[${lengthAt.start}:${lengthAt.end}]).Cmp(big.NewInt(${priceAt.bodyBytes})) != 0 {`,
+      `\tlog.Fatal("${unknownSchema}")`,
+      '}',
       `price := new(big.Int).SetBytes(report[${priceAt.start}:${priceAt.end}]) // 18 decimals`,
       'if price.Bit(255) == 1 {',
       '\tprice.Sub(price, new(big.Int).Lsh(big.NewInt(1), 256))',
@@ -341,6 +348,9 @@ const rustAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'])
   return [
     'let answer: serde_json::Value = serde_json::from_reader(response.into_reader())?;',
     'let report = hex::decode(&answer["report"]["fullReport"].as_str().ok_or("no report")?[2..])?;',
+    `if BigInt::from_signed_bytes_be(&report[${lengthAt.start}..${lengthAt.end}]) != BigInt::from(${priceAt.bodyBytes}) {`,
+    `    return Err("${unknownSchema}".into());`,
+    '}',
     `let price = BigInt::from_signed_bytes_be(&report[${priceAt.start}..${priceAt.end}]); // 18 decimals`,
     'let digits = format!("{:019}", price.magnitude());',
     'let (whole, fraction) = digits.split_at(digits.len() - 18);',
