@@ -101,6 +101,7 @@ const readRealRecords = async (): Promise<readonly Buffer[]> => {
       [{ userId, secretId: 'one', usedAtMs: start * 1_000 }],
       start * 1_000,
     );
+    await store.retention.update(() => ({ days: 30, bytes: null }));
     await store.close();
     const records: Buffer[] = [];
     for (const [name, prefix] of [
