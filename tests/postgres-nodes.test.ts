@@ -1,4 +1,5 @@
 // Several real nodes on one PostgreSQL: what one takes in, all serve and push; what is changed anywhere holds everywhere.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type Body, toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -42,6 +43,9 @@ const latestOf = async ({ url }: Server): Promise<number> => {
   const response = await fetchSigned(url, `/api/v1/reports/latest?feedID=${world.feedId}`, world);
   return ((await response.json()) as { report: { observationsTimestamp: number } }).report.observationsTimestamp;
 };
+/** How many processes of a node logged an event. */
+const saidBy = ({ output }: Server, event: string): number =>
+  new Set([...output().matchAll(new RegExp(`"pid":(\\d+),"event":"${event}"`, 'g'))].map(([, pid]) => pid)).size;
 const until = async (isSo: () => Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 };
@@ -247,8 +251,6 @@ test('postgres nodes: a process that learns of nothing new for 10 s is in the lo
     const value = /^sealpost_store_following_stopped (\d)$/m.exec(metrics)?.[1];
     return { said: [...reasons, ...degraded].filter((one) => /new reports/.test(one)), value };
   };
-  const saidBy = ({ output }: Server, event: string): number =>
-    new Set([...output().matchAll(new RegExp(`"pid":(\\d+),"event":"${event}"`, 'g'))].map(([, pid]) => pid)).size;
   const session = await postgres.connect().reserve();
   await session`BEGIN`;
   await session.unsafe('LOCK TABLE nodes.appended IN ACCESS EXCLUSIVE MODE');
@@ -271,4 +273,41 @@ test('postgres nodes: a process that learns of nothing new for 10 s is in the lo
     await until(async () => (await look(node)).said.length === 0);
     expect((await look(node)).value).toBe('0');
   }
+});
+
+test('postgres nodes: a database that is restored to an older state is in the log, in /readyz and in the metrics of every node', {
+  timeout: 120_000,
+}, async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const inFolder = (command: string) => execFileSync('sh', ['-c', command], { cwd: postgres.folder });
+  const look = async ({ opsUrl }: Server) => {
+    const { ready, degraded } = (await (await fetch(`${opsUrl}/readyz`)).json()) as {
+      readonly ready: boolean;
+      readonly degraded?: readonly string[];
+    };
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
+    return { ready, degraded, value: /^sealpost_store_commits_lost (\d)$/m.exec(metrics)?.[1] };
+  };
+  const stored = async (observed: number): Promise<void> => {
+    await until(async () => /"(stored|duplicate)"/.test((await send(nodes[0], observed)).text));
+    for (const node of nodes) await until(async () => (await latestOf(node)) === observed);
+  };
+  await stored(now + 1);
+  await postgres.kill();
+  inFolder('cp -a data older');
+  await postgres.start();
+  await stored(now + 2);
+  for (const node of nodes) expect((await look(node)).value).toBe('0');
+  await postgres.kill();
+  inFolder('rm -r data && mv older data');
+  await postgres.start();
+  const why =
+    /^(?:worker \d+: )?store: the database lost reports that it had acknowledged, .* Send the reports again, .* restart this node\.$/;
+  for (const node of nodes) {
+    // Processes that had not read it yet know nothing of a loss.
+    await until(async () => saidBy(node, 'commitsLost') > 0);
+    const degraded = expect.arrayContaining([expect.stringMatching(why)]);
+    expect(await look(node)).toMatchObject({ ready: true, degraded, value: '1' });
+  }
+  await until(async () => (await send(nodes[1], now + 2)).text.includes('"result":"stored"'));
 });

@@ -246,6 +246,7 @@ export const soakEvents = {
       'NodeNotReady',
       'WritingStopped',
       'FollowingStopped',
+      'CommitsLost',
       'StreamsStale',
     ],
   },

@@ -148,6 +148,7 @@ const toLine = (observation: Observation, slowMs: number): Line => {
     case 'followingResumed':
     case 'durabilityReduced':
     case 'durabilityRestored':
+    case 'commitsLost':
     case 'reportsDeleted':
       return storeLine(observation);
     case 'started':

@@ -316,5 +316,5 @@ test.runIf(process.platform === 'linux')(
 test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
   const names = (await open().values()).map(({ name }) => name);
   expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
-  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(29);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(30);
 });

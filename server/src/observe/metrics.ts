@@ -82,6 +82,7 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
         case 'followingResumed':
         case 'durabilityReduced':
         case 'durabilityRestored':
+        case 'commitsLost':
         case 'writingStopped':
         case 'writingResumed':
         case 'threadEnded':

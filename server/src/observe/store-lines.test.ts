@@ -38,6 +38,12 @@ test('store log: a replica that is not used is a warning with the reason; its us
   ]);
 });
 
+test('store log: commits that the database lost are an error that says what to do', () => {
+  expect(linesOf({ kind: 'commitsLost', reason: 'Restart this node.' })).toEqual([
+    { level: 'error', event: 'commitsLost', reason: 'Restart this node.' },
+  ]);
+});
+
 test.each([
   ['followingStopped', 'followingResumed'],
   ['durabilityReduced', 'durabilityRestored'],

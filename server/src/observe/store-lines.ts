@@ -47,6 +47,12 @@ const lastingLine = (told: Lasting): Line => {
   return told.isNews ? { level: 'error', fields, complaint } : { level: 'debug', fields };
 };
 
+const lossLine = ({ kind: event, reason }: Extract<StoreEvent, { kind: 'commitsLost' }>): Line => ({
+  level: 'error',
+  fields: { event, reason: cut(reason) },
+  complaint: 'commits_lost',
+});
+
 const writingLine = (told: Writing): Line => {
   const { kind: event } = told;
   if (told.kind === 'threadEnded') {
@@ -88,5 +94,7 @@ export const storeLine = (told: Told): Line => {
       const { kind: event, count, endMs } = told;
       return { level: 'info', fields: { event, count, before: new Date(endMs).toISOString() } };
     }
+    case 'commitsLost':
+      return lossLine(told);
   }
 };

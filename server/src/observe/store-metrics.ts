@@ -16,6 +16,7 @@ type Told = Extract<
       | 'followingResumed'
       | 'durabilityReduced'
       | 'durabilityRestored'
+      | 'commitsLost'
       | 'writingStopped'
       | 'writingResumed'
       | 'threadEnded'
@@ -46,6 +47,10 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     'sealpost_store_durability_reduced',
     '1 while the database can lose what was acknowledged, or keeps commits waiting, by its settings or for lack of standbys.',
   );
+  const lost = gauge(
+    'sealpost_store_commits_lost',
+    'How often since the start the database was found to have lost what it had acknowledged.',
+  );
   const stopped = gauge(
     'sealpost_store_writing_stopped',
     '1 while a part of the store cannot be written to, by part.',
@@ -72,6 +77,7 @@ export const createStoreMetrics = (registry: Registry): ((event: Told) => void) 
     else if (event.kind === 'followingResumed') notFollowing.set(0);
     else if (event.kind === 'durabilityReduced') risky.set(1);
     else if (event.kind === 'durabilityRestored') risky.set(0);
+    else if (event.kind === 'commitsLost') lost.inc();
     else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
     else if (event.kind === 'reportsDeleted') deleted.inc(event.count);
     else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);

@@ -37,6 +37,10 @@ const describeDurability = (observation: Observation): string | undefined => {
   return observation.kind === 'durabilityReduced' ? `store: ${observation.reason}` : undefined;
 };
 
+/** Whether the database lost what this process had read: until a restart, since memory still has it. */
+const describeLosses = (observation: Observation): string | undefined =>
+  observation.kind === 'commitsLost' ? `store: ${observation.reason}` : undefined;
+
 /** Whether accounts, streams and signers could be read again after their last change. */
 const describeReloads = (observation: Observation): string | undefined => {
   if (observation.kind === 'adminReloadRecovered') return '';
@@ -47,7 +51,9 @@ const describeReloads = (observation: Observation): string | undefined => {
 
 /** Everything else. `onChange` as above. */
 export const watchTroubles = (onChange: OnChange = () => {}): TroubleWatch => {
-  const watches = [describeReloads, describeDurability].map((describe) => watchTrouble(describe, onChange));
+  const watches = [describeReloads, describeDurability, describeLosses].map((describe) =>
+    watchTrouble(describe, onChange),
+  );
   return {
     observe: (observation) => {
       for (const watch of watches) watch.observe(observation);

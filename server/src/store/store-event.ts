@@ -8,8 +8,8 @@ import type { Damage, WritingPart, WritingStop } from './store.ts';
  * begin or end at a database, and why one failed; who answered a reading of history, a replica, or the primary because that is behind or away; that a
  * replica has served no read for a while, and that it serves again, once each; each failure to learn of what is new in a database once that has lasted for a while,
  * which is news the first time and when the reason is another one, and that it works again; that writing stopped, and that it works again, once each; that
- * the database can lose what was acknowledged, news as above, and that it no longer can; that a thread ended and is replaced; how many reports a round of
- * retention deleted, all observed before a moment.
+ * the database can lose what was acknowledged, news as above, and that it no longer can; that a database lost what this process had read; that a thread
+ * ended and is replaced; how many reports a round of retention deleted, all observed before a moment.
  */
 export type StoreEvent =
   | { readonly kind: 'committed'; readonly seconds: number }
@@ -27,6 +27,7 @@ export type StoreEvent =
   | { readonly kind: 'writingResumed'; readonly part: WritingPart; readonly seconds: number }
   | { readonly kind: 'durabilityReduced'; readonly reason: string; readonly isNews: boolean }
   | { readonly kind: 'durabilityRestored'; readonly seconds: number }
+  | { readonly kind: 'commitsLost'; readonly reason: string }
   | { readonly kind: 'reportsDeleted'; readonly count: number; readonly endMs: number }
   | ThreadEnded;
 

@@ -5,6 +5,7 @@ import { createSignedReports, secondStream } from '../../../../tests/support/sig
 import { createDamageLog } from '../damage.ts';
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';
+import type { StoreEvent } from '../store-event.ts';
 import { parseAddress } from './address.ts';
 import { appendBatch } from './append.ts';
 import { openFeed } from './change-feed.ts';
@@ -206,8 +207,13 @@ const losing = (schema: string): ((plain: Run) => Run) => {
   };
 };
 
-test('postgres feed: after a database lost its last batch, latest does not go back and followers continue', async () => {
-  const store = await openStore(server.url('behind'), 'write');
+test('postgres feed: after a database lost its last batch, it is reported, latest does not go back and followers continue', async () => {
+  const told: StoreEvent[] = [];
+  const store = await openStore(server.url('behind'), 'write', { tell: (event) => told.push(event) });
+  let reloads = 0;
+  store.admin.onChanged(() => {
+    reloads += 1;
+  });
   const other = openOther('behind');
   try {
     await store.reports.append(run(1, 0, 3));
@@ -217,6 +223,11 @@ test('postgres feed: after a database lost its last batch, latest does not go ba
     });
     const following = () => store.reports.appendedAfter(5, 10);
     await expect.poll(following, patience).toMatchObject({ reports: [], position: 3, missed: true });
+    const lost = () => told.filter(({ kind }) => kind === 'commitsLost');
+    await expect
+      .poll(lost, patience)
+      .toEqual([{ kind: 'commitsLost', reason: expect.stringContaining('position 5, and now it ends at 3') }]);
+    expect(reloads).toBe(1); // the number of their changes may be the one from before
     await other.append(run(2, 0, 2));
     await expect.poll(() => store.reports.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + 1) * 1_000);
     expect((await store.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(run(2, 0, 2).map(keyOf));
@@ -234,7 +245,9 @@ test.each([
 ])('postgres feed: %s in the place of those that a database lost are noticed', async (_, count) => {
   const schema = `replaced_${count}`;
   const store = await openStore(server.url(schema), 'write');
-  const reader = await openStore(server.url(schema), 'read');
+  const lost: StoreEvent[] = [];
+  const tell = (event: StoreEvent) => void (event.kind === 'commitsLost' && lost.push(event));
+  const reader = await openStore(server.url(schema), 'read', { tell });
   const other = openOther(schema);
   try {
     await store.reports.append(run(1, 0, 3));
@@ -245,6 +258,7 @@ test.each([
       await expect.poll(() => reports.latest(secondStream(2))?.observationsMs, patience).toBe((t0 + count - 1) * 1_000);
       expect(reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
     }
+    expect(lost).toMatchObject([{ reason: expect.stringContaining('position 5, and now it has others there') }]);
     await store.reports.append(run(3, 0, 1));
     await expect.poll(() => reader.reports.latest(secondStream(3))?.observationsMs, patience).toBe(t0 * 1_000);
     expect((await reader.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(

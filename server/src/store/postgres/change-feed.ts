@@ -160,6 +160,8 @@ const createStep = (
       recent.skipTo(there);
       seen.position = now.position;
       appended.tell();
+      admin.tell(); // the number of changes may be the same, of others
+      parts.tell?.({ kind: 'commitsLost', reason: describeLoss(known.position, now.position) });
     }
     const before = seen.position;
     await memory.follow(now.position, { position: known.position, batches: ahead });
@@ -175,6 +177,9 @@ const createStep = (
     },
   };
 };
+
+const describeLoss = (known: number, found: number): string =>
+  `the database lost reports that it had acknowledged, and maybe changes of accounts, in a restore or a fail-over: it was read up to position ${known}, and now it ${found < known ? `ends at ${found}` : 'has others there'}. Send the reports again, check the accounts, then restart this node.`;
 
 /** What is in memory, and how it is updated. */
 const createMemory = (parts: FeedParts, start: Reached) => {
