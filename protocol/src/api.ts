@@ -209,7 +209,7 @@ export const routes = {
     transport: 'http',
     auth: 'required',
     about:
-      'Open, high, low and close as exact integers; empty buckets are absent, and reports whose price the server cannot decode do not count. Costs a token per 1,440 roll-ups, or 6 minutes of seconds. Sealpost extension.',
+      'Open, high, low and close as exact integers; empty buckets are absent, and reports of an unknown schema do not count. Costs a token per 1,440 roll-ups, or 6 minutes of seconds. Sealpost extension.',
     query: { feedID: feedId, ...candleRange },
     answers: { 200: 'Candles' },
   },

@@ -35,7 +35,7 @@ export const bodies = {
       fullReport: {
         type: 'string',
         pattern: '^0x(?:[0-9a-f]{2})+$',
-        description: 'Context, body and signatures, as signed. The body may be of a schema that you do not know.',
+        description: 'Context, body, maybe of an unknown schema, and signatures.',
         examples: ['0x0006f9b553e393ced311551efd30d1decedb63d76ad41737462e2cdbbdff1578'],
       },
     },
