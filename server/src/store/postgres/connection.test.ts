@@ -1,7 +1,7 @@
 // What happens when the database is away, stuck, or has no connection to spare; and that nothing is acknowledged which is not sure.
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../../tests/support/free-port.ts';
 import { type CuttingProxy, openCuttingProxy } from '../../../../tests/support/proxies/cutting-proxy.ts';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
@@ -278,22 +278,30 @@ const withoutStandby = async (act: () => Promise<void>): Promise<void> => {
   }
 };
 
-test('postgres: a commit that was cancelled while it waited for its standby is not acknowledged, nor is its retry', async () => {
-  const store = await openAt(server.url('cancelled', 'read_ms=20000&write_ms=3000'));
-  await store.reports.append(run(0, 1));
-  await withoutStandby(async () => {
-    const refused = expect(store.reports.append(run(1, 2))).rejects.toMatchObject({ code: 'store_outcome_unknown' });
-    await database`SELECT pg_cancel_backend(${await waitingForStandby()})`;
-    await refused;
-    // It is there, and it may be gone tomorrow: recognising it is no acknowledgement either.
-    expect((await store.reports.page(stream, t0, 10)).reports).toHaveLength(3);
-    await expect(store.reports.append(run(1, 2))).rejects.toMatchObject({ code: 'store_outcome_unknown' });
-    await expect(store.reports.confirm()).rejects.toMatchObject({ name: 'StoreError' });
-  });
-  expect(await eventually(() => store.reports.append(run(1, 2)))).toEqual(['duplicate', 'duplicate']);
-  expect(await store.reports.position()).toBe(3);
-  expect((await store.reports.stats()).reports).toBe(3);
-});
+test.each([
+  'notice',
+  'error', // the warning that tells of it is not sent
+])(
+  'postgres: with messages from %s up, a commit that was cancelled while it waited for its standby is not acknowledged, nor is its retry',
+  async (least) => {
+    await database.unsafe(`ALTER ROLE postgres SET client_min_messages = ${least}`);
+    onTestFinished(async () => void (await database`ALTER ROLE postgres RESET client_min_messages`));
+    const store = await openAt(server.url(`cancelled_${least}`, 'read_ms=20000&write_ms=3000'));
+    await store.reports.append(run(0, 1));
+    await withoutStandby(async () => {
+      const refused = expect(store.reports.append(run(1, 2))).rejects.toMatchObject({ code: 'store_outcome_unknown' });
+      await database`SELECT pg_cancel_backend(${await waitingForStandby()})`;
+      await refused;
+      // It is there, and it may be gone tomorrow: recognising it is no acknowledgement either.
+      expect((await store.reports.page(stream, t0, 10)).reports).toHaveLength(3);
+      await expect(store.reports.append(run(1, 2))).rejects.toMatchObject({ code: 'store_outcome_unknown' });
+      await expect(store.reports.confirm()).rejects.toMatchObject({ name: 'StoreError' });
+    });
+    expect(await eventually(() => store.reports.append(run(1, 2)))).toEqual(['duplicate', 'duplicate']);
+    expect(await store.reports.position()).toBe(3);
+    expect((await store.reports.stats()).reports).toBe(3);
+  },
+);
 
 test('postgres: a database that warns about its collation at every connect is written to as any other', async () => {
   const version = async (value: string | null): Promise<unknown> =>

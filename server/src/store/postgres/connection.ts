@@ -277,8 +277,12 @@ const outcomeUnknown = (what: string, cause?: unknown) =>
     { cause },
   );
 
-/** Where commits are asynchronous, a crash would lose what was acknowledged (D244). Sent with the first statement, it costs no round trip. */
-const commitSynchronously = `SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`;
+/**
+ * Where commits are asynchronous, a crash would lose what was acknowledged; where warnings are not sent, a fail-over, since a cancelled wait for a standby is
+ * only a warning (D244). Sent with the first statement, it costs no round trip.
+ */
+const commitSafely = `SELECT set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
+  set_config('client_min_messages', 'warning', true)`;
 
 type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 
@@ -306,7 +310,7 @@ export const openWriteConnection = (address: DatabaseTarget): WriteConnection =>
       // Whatever the database's default is: under a lock each statement must see what its last holder committed (D149).
       const result = await client.begin('isolation level read committed', async (transaction) => {
         const run = runOn(transaction);
-        const [, value] = await Promise.all([run(commitSynchronously), act(run)]).catch(failUnlessGone);
+        const [, value] = await Promise.all([run(commitSafely), act(run)]).catch(failUnlessGone);
         // Given up meanwhile: what throws here is rolled back.
         if (job.state === 'done') throw unavailable(`did not complete this within ${boundMs} ms`);
         job.state = 'committing';
