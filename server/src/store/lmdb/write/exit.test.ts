@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const exitAfter = async (moment: 'opening' | 'writing', afterMs: number): Promise<unknown> => {
   const { exec, execArgv = [] } = programBeside('./exiting.fixture', import.meta.url);
   const child = spawn(process.execPath, [...execArgv, exec, folder, moment, String(afterMs)], { stdio: 'ignore' });
-  const hung = setTimeout(() => child.kill('SIGKILL'), 30_000);
+  const hung = setTimeout(() => child.kill('SIGKILL'), 120_000);
   const [code, signal] = await once(child, 'exit');
   clearTimeout(hung);
   return signal ?? code;
