@@ -265,7 +265,7 @@ const atOnce = (act: (context: Context, parameters: Parameters) => readonly Row[
 
 /** Every statement by its text, with single spaces. */
 const statements: readonly (readonly [RegExp, Statement])[] = [
-  [/^SELECT set_config\('synchronous_commit', /, atOnce(() => [])],
+  [/^SELECT set_config\('synchronous_commit', /, atOnce(() => [{ set_config: 'warning' }])],
   [/^SELECT pg_advisory_xact_lock\(\$1::int, \$2::int\)$/, takeAdvisoryLock],
   [
     /^SELECT name, value, \(SELECT substring\(keys FROM 1 FOR 4\) FROM "sealpost"\.appended WHERE last_position = \$1::bigint\) AS mark FROM "sealpost"\.counters$/,
