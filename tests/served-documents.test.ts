@@ -101,8 +101,10 @@ test.each(['/status.json', '/openapi.json', '/docs'])('%s answers HEAD, any orig
 });
 
 test('origins: a live connection may name a configured one or none; another is refused, where any are configured', async () => {
+  let calls = 0;
   const asked = async (of: Service, origin?: string, path = '/api/v1/ws') => {
-    const target = path.endsWith('ws') ? `${path}?feedIDs=${fresh}` : path;
+    calls += 1; // the clock stands still, and a signature may open one connection
+    const target = path.endsWith('ws') ? `${path}?feedIDs=${fresh}&call=${calls}` : path;
     const { status, json } = await of.call(target, { headers: { 'X-Cll-Origin': origin } });
     return [status, json.code, json.message];
   };
