@@ -61,7 +61,8 @@ const meet = (name: string, pass: () => unknown): unknown => {
   return fault.kind === 'rejects' ? Promise.reject(fault.error) : new Promise(() => {});
 };
 
-const between = ({ store }: ReadParts): ReadParts => ({
+const between = ({ store, useSignature }: ReadParts): ReadParts => ({
+  useSignature,
   store: {
     ...store,
     reports: new Proxy(store.reports, {

@@ -55,7 +55,7 @@ export type CallOptions = {
 };
 
 /** What the handlers of routes wait for. */
-export type ReadParts = Pick<ApiParts, 'store' | 'longWork'>;
+export type ReadParts = Pick<ApiParts, 'store' | 'longWork' | 'useSignature'>;
 
 export const defaultApiRules: ApiRules = {
   requestsPerSecond: 0,
@@ -103,8 +103,9 @@ export const openService = async (
       throw error;
     },
   });
+  const useSignature = createUsedSignatures({ ...defaultApiRules, ...defaultLiveRules, ...rules }, monotonicMs);
   const { handle, newRequestId } = createApi({
-    ...between({ store: running.store, longWork }),
+    ...between({ store: running.store, longWork, useSignature }),
     view,
     box,
     rules: { ...defaultApiRules, ...rules },
@@ -114,7 +115,6 @@ export const openService = async (
     load: { begin: () => 0 },
     observe: (event) => void (event.kind === 'request' && events.push(event)),
     live: live.handlers,
-    useSignature: createUsedSignatures({ ...defaultApiRules, ...defaultLiveRules, ...rules }, monotonicMs),
   });
   const openApi = createOpenApiWatch();
   // All tests come from one address: it counts as a proxy's, which has no limits.

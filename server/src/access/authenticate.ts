@@ -39,8 +39,8 @@ export type Caller = {
 export type Authenticator = {
   /** The caller behind a signed request. Throws the ApiError that the order of checks demands. */
   readonly authenticate: (method: string, target: string, values: AuthValues, nowMs: number) => Caller;
-  /** Which of a caller's secrets signed its request, by id: a connection that outlives the request ends with it. Throws as `authenticate` for headers that cannot be parsed. */
-  readonly secretIdOf: (caller: Caller, method: string, target: string, values: AuthValues) => string | undefined;
+  /** Which secret signed a request that passed, by id: a connection that outlives the request ends with it. Throws as `authenticate` where it has ended meanwhile. */
+  readonly secretIdOf: (method: string, target: string, values: AuthValues) => string;
 };
 
 /** Makes an authenticator over a look-up by user id in lower case. `onSigned` is called for every authenticated request and must return at once. */
@@ -69,10 +69,13 @@ export const createAuthenticator = (
       onSigned(caller.userId, secretId, nowMs);
       return caller;
     },
-    secretIdOf: ({ keys, secretIds }, method, target, values) => {
+    secretIdOf: (method, target, values) => {
       const { userId, timestamp, signature } = parseHeaders(values);
+      const { keys, secretIds } = callerOf(userId.toLowerCase()) ?? stranger;
       const signed = signedTexts(method, target, userId, timestamp);
-      return secretIds[keys.findIndex((key) => isSigned(key, signed, signature))];
+      const secretId = secretIds[keys.findIndex((key) => isSigned(key, signed, signature))];
+      if (secretId === undefined) throw errorOf('unauthorized');
+      return secretId;
     },
   };
 };

@@ -26,7 +26,8 @@ export const createAskedSignatures = (ask: (handshakes: readonly Handshake[]) =>
     receive: (refusals: readonly (SignatureRefusal | undefined)[]): void => {
       const answered = asked;
       asked = [];
-      for (const [i, { resolve }] of answered.entries()) resolve(refusals[i]);
+      // Each in a turn of its own: a connection is counted before the next handshake of its account is.
+      for (const [i, { resolve }] of answered.entries()) setImmediate(resolve, refusals[i]);
       askNext();
     },
   };

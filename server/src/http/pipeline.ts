@@ -234,7 +234,7 @@ const liveContext = (exchange: Exchange, gate: Gate, headers: RequestHeaders): L
   return {
     requestId,
     userId: caller?.userId ?? '',
-    secretId: caller && gate.secretIdOf(caller, request.method ?? '', request.url ?? '', headers),
+    secretId: gate.secretIdOf(request.method ?? '', request.url ?? '', headers),
     lastEventId: headers.lastEventId,
     upgrade,
   };

@@ -36,7 +36,7 @@ export type LiveContext = {
   readonly requestId: string;
   readonly userId: string;
   /** The secret that signed the request. */
-  readonly secretId: string | undefined;
+  readonly secretId: string;
   /** Where an interrupted event stream resumes, as sent. */
   readonly lastEventId: string | undefined;
   /** The connection that asks to be upgraded; absent from a plain request. */
