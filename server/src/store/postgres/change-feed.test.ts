@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
+import { positionsKept } from '../bounds.ts';
 import { createDamageLog } from '../damage.ts';
 import { openStore } from '../open.ts';
 import type { Store, StoredReport } from '../store.ts';
@@ -233,6 +234,27 @@ test('postgres feed: after a database lost its last batch, it is reported, lates
     expect((await store.reports.appendedAfter(3, 10)).reports.map(keyOf)).toEqual(run(2, 0, 2).map(keyOf));
     expect(store.reports.latest(secondStream(1))?.observationsMs).toBe((t0 + 4) * 1_000);
     expect(await store.reports.append(run(1, 3, 2))).toEqual(['stored', 'stored']);
+  } finally {
+    await other.close();
+    await store.close();
+  }
+});
+
+test('postgres feed: a process that was away for longer than the order of appending is kept finds no loss', async () => {
+  const told: StoreEvent[] = [];
+  const store = await openStore(server.url('away'), 'write', { tell: (event) => told.push(event) });
+  const other = openOther('away');
+  try {
+    await store.reports.append(run(1, 0, 3));
+    await database.begin(async (others) => {
+      await others`DELETE FROM away.appended`;
+      await others`UPDATE away.counters SET value = value + ${positionsKept} WHERE name = 'position'`;
+    });
+    for (const n of [2, 3]) {
+      await other.append(run(n, 0, 1));
+      await expect.poll(() => store.reports.latest(secondStream(n))?.observationsMs, patience).toBe(t0 * 1_000);
+    }
+    expect(told.filter(({ kind }) => kind === 'commitsLost')).toEqual([]);
   } finally {
     await other.close();
     await store.close();

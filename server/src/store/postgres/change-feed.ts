@@ -2,6 +2,7 @@
 // order of positions (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
+import { positionsKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
 import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
@@ -161,7 +162,9 @@ const createStep = (
       seen.position = now.position;
       appended.tell();
       admin.tell(); // the number of changes may be the same, of others
-      parts.tell?.({ kind: 'commitsLost', reason: describeLoss(known.position, now.position) });
+      // Who was away for that long finds no mark, as it is no longer kept.
+      const isKept = known.position > now.position - positionsKept || now.mark !== undefined;
+      if (isKept) parts.tell?.({ kind: 'commitsLost', reason: describeLoss(known.position, now.position) });
     }
     const before = seen.position;
     await memory.follow(now.position, { position: known.position, batches: ahead });
