@@ -166,6 +166,15 @@ const answerOf = async (session: RealSession, all: readonly RealSession[]): Prom
 const replay = async (trace: readonly TraceEntry[]): Promise<number> => {
   await renewStore();
   const sessions = new Map<number, RealSession>();
+  try {
+    return await replayIn(sessions, trace);
+  } finally {
+    // Also after a failure: the locks of an open transaction would hold up the next store.
+    for (const { sql } of sessions.values()) await sql.end({ timeout: 1 });
+  }
+};
+
+const replayIn = async (sessions: Map<number, RealSession>, trace: readonly TraceEntry[]): Promise<number> => {
   const toldAt = new Map<string, number>();
   const expected = new Map<number, string[]>();
   let waited = 0;
@@ -198,7 +207,6 @@ const replay = async (trace: readonly TraceEntry[]): Promise<number> => {
       expected.set(entry.session, [...(expected.get(entry.session) ?? []), entry.reply.payload]);
   }
   for (const [id, payloads] of expected) await expect.poll(() => sessions.get(id)?.heard).toEqual(payloads);
-  for (const { sql } of sessions.values()) await sql.end({ timeout: 1 });
   return waited;
 };
 
@@ -239,10 +247,10 @@ test('simulated database: what nodes tell each other is as old, and as long ther
 /** Once the nodes are open, all of them append at nearly the same time. */
 const crowded = (atMs: number): number => 150 + atMs / 100;
 
-/** With the seeds of schedules in which sessions wait most, or fail while others wait. */
+/** With the seeds of schedules in which sessions wait most, or fail while others wait; of rows, one at a time, since PostgreSQL leaves open which goes next. */
 test.each([
   ['the lock of appends', {}, [30, 44, 111]],
-  ['rows, of appends without that lock', appendingWithoutLock, [30, 134, 348, 564]],
+  ['rows, of appends without that lock', appendingWithoutLock, [20, 25, 44, 134, 564]],
 ] as const)('simulated database: sessions wait for each other as in PostgreSQL: %s', async (_, variant, crowds) => {
   let waited = 0;
   for (const seed of crowds) waited += await replay(await traceOf('append', seed, { variant, when: crowded }));
