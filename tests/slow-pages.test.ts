@@ -99,7 +99,7 @@ test('pages: clients that read late get every byte of ten pages each, while 60 o
   for (let i = 0; i < otherPages; i++) {
     const asked: Asked = { feedId: others[i % others.length] as FeedId, from: (i * 131) % (seconds - limit) }; // within bounds
     expectSame(await askAll(reader, [asked]).readAll(), [asked]);
-    for (const { client } of slow) client.readSome();
+    if (i % 6 === 0) for (const { client } of slow) client.readSome(); // seldom: they are to be behind at the end, on a busy machine too
   }
   const pagesMade = service.events.filter(({ route, status }) => route === 'reportPage' && status === 200).length;
   expect(pagesMade - otherPages).toBeLessThan(slowClients * pagesOfEach); // some wait for clients that do not read
