@@ -43,7 +43,7 @@ export type WritePath = {
   readonly store: Store;
   readonly view: AdminView;
   readonly ingest: Ingest;
-  /** A lower retention that waits to be applied. */
+  /** Lower limits and large deletions that wait. */
   readonly waitingRetention: () => readonly string[];
   readonly close: () => Promise<void>;
 };

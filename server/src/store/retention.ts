@@ -160,7 +160,7 @@ export const startRetention = (
     }
     return 'part';
   };
-  /** Deletes what is due, but for a large deletion that waits; returns since when one does. */
+  /** Deletes what is due, but for a large deletion that waits; returns until when one does. */
   const removeDue = async (applied: AppliedRetention, { clockMs, reportsMs }: Times): Promise<number | undefined> => {
     const { days, deletionFromMs } = applied;
     const bytesMax = applied.bytes ?? Number.POSITIVE_INFINITY;
