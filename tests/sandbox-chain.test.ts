@@ -21,7 +21,7 @@ const startSandbox = (...args: string[]) =>
   );
 
 test('sandbox --chain: reports are valid on the chain at sandbox time, and its signer sets follow a rotation', async () => {
-  const program = startSandbox('--json', '--port', '0');
+  const program = startSandbox('--json', '--listen', '127.0.0.1:0');
   const [line] = await program.printed(/^\{.*\}$/m);
   const { url, opsUrl, userId, secret, feedIds, chain } = JSON.parse(line);
   const rpc = async (method: string, ...params: unknown[]) => {
@@ -69,7 +69,7 @@ test('sandbox --chain: if the port of the chain is in use, nothing is left runni
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(port + 2, '127.0.0.1', resolve));
   try {
-    const { code, stderr } = await startSandbox('--port', String(port)).finished;
+    const { code, stderr } = await startSandbox('--listen', `127.0.0.1:${port}`).finished;
     expect([code, stderr]).toEqual([3, expect.stringContaining(`Port ${port + 2} is in use by another program.`)]);
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   } finally {

@@ -23,7 +23,7 @@ type Sandbox = {
 const start = async (...args: string[]): Promise<Sandbox> => {
   const env = { SEALPOST_EXPLORER: 'off', TMPDIR: folder };
   const program = startCommand(
-    ['sandbox', '--json', '--port', '0', '--requests-per-second', '0', ...args],
+    ['sandbox', '--json', '--listen', '127.0.0.1:0', '--requests-per-second', '0', ...args],
     folder,
     env,
   );
@@ -84,7 +84,7 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]); // its folder is gone
 
   const again = await start('--scenario', recordFile, '--paused', '--dir', 'kept');
-  const second = await sealpost('sandbox', '--port', '0', '--dir', 'kept');
+  const second = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--dir', 'kept');
   expect([second.code, second.stderr]).toEqual([3, expect.stringContaining('A sandbox is running in')]);
   await sealpost('sandbox', 'set', 'step', '30s', '--url', again.opsUrl);
   expect([again.userId, again.secret]).toEqual([first.userId, first.secret]);
@@ -123,14 +123,25 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]);
 });
 
+test('sandbox: it listens where it is told to, and its private listener on this machine unless told otherwise', async () => {
+  const api = await start('--listen', 'localhost:0', '--past', '0');
+  expect([new URL(api.url).hostname, new URL(api.opsUrl).hostname]).toEqual(['localhost', '127.0.0.1']);
+  expect((await fetchSigned(api.url, '/api/v1/feeds', api)).status).toBe(200);
+  expect(await stop(api)).toBe(0);
+  const both = await start('--ops-listen', 'localhost:0', '--past', '0');
+  expect([new URL(both.url).hostname, new URL(both.opsUrl).hostname]).toEqual(['127.0.0.1', 'localhost']);
+  expect((await sealpost('sandbox', 'show', '--url', both.opsUrl)).code).toBe(0);
+  expect(await stop(both)).toBe(0);
+});
+
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
   writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');
-  const bad = await sealpost('sandbox', '--port', '0', '--scenario', 'bad.json');
+  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--scenario', 'bad.json');
   expect([bad.code, bad.stderr]).toEqual([
     2,
     expect.stringContaining('events[0].streams: is "DOGE/USD", which is no stream of this sandbox'),
   ]);
   writeFileSync(join(folder, 'sandbox.json'), '{"name":"a scenario","events":[]}'); // named like the marker of a sandbox's folder
-  const taken = await sealpost('sandbox', '--port', '0', '--dir', folder);
+  const taken = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--dir', folder);
   expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("is not empty, and not a sandbox's folder")]);
 });

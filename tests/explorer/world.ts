@@ -116,7 +116,7 @@ export const openSandboxWorld = async (
   const [{ browser, close }] = await Promise.all([openBrowser(), buildExplorer()]);
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-explorer-'));
   const program = startCommand(
-    ['sandbox', '--json', '--port', '0', '--requests-per-second', '0', ...flags],
+    ['sandbox', '--json', '--listen', '127.0.0.1:0', '--requests-per-second', '0', ...flags],
     folder,
     { TMPDIR: folder, SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000' }, // no load shedding either, because other tests keep the machine busy
   );

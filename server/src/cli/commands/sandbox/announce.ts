@@ -44,7 +44,7 @@ export const announceSandbox = async (session: Session, announced: Announcement)
     });
   }
   const sealpost = session.env.npm_command === undefined ? 'sealpost' : 'npx sealpost';
-  const isDefault = node.opsUrl.endsWith(`:${Number(planDefaults.port) + 1}`);
+  const isDefault = node.opsUrl.endsWith(`:${planDefaults.opsPort}`);
   const at = isDefault ? '' : ` --url ${node.opsUrl}`;
   const profile = ` --profile ${sandboxProfile} --profiles ${folder.profilesFile}`;
   await session.write(`

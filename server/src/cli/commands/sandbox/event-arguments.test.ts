@@ -39,7 +39,11 @@ test('sandbox: wrong flags are errors that name them, before anything starts', a
   expect(await error('--past', '8d')).toContain('--past has the value "8d", expected a duration from 0s to 7d');
   expect(await error('--streams', 'FOO/USD')).toContain('--streams[0]: FOO/USD is not a simulated asset.');
   expect(await error('--fault', 'status=200')).toContain('--fault status=200: status is 200, expected 429');
-  expect(await error('--port', '65535')).toContain('--port');
+  expect(await error('--listen', '127.0.0.1:65535')).toBe(
+    'error: --listen has the value "127.0.0.1:65535", expected a port up to 65533.\n',
+  );
+  expect(await error('--listen', '7411')).toContain('The setting listen is "7411" in --listen, expected HOST:PORT');
+  expect(await error('--ops-listen', '7412')).toContain('"7412" in --ops-listen, expected HOST:PORT');
   expect(await error('--scenario', '/nonexistent')).toContain('No such file: /nonexistent');
   expect(await error('set')).toContain('Name an event, or a file with --file, but not both.');
   expect(await error('set', 'pause', '--url', 'nowhere')).toContain('--url has the value "nowhere"');

@@ -11,7 +11,7 @@ import {
   ScenarioError,
   startField,
 } from '../../../sandbox/scenario/parse.ts';
-import { collected, parseCount, type RawOptions, readJsonFile } from '../../command-options.ts';
+import { collected, type RawOptions, readJsonFile } from '../../command-options.ts';
 import { asUsage, usageError } from '../../failure.ts';
 import { parseTime } from '../../time-arguments.ts';
 
@@ -26,7 +26,6 @@ export type SandboxPlan = {
   /** A file of reports to replay instead of simulating some. */
   readonly replay: ReplayPlan | undefined;
   readonly scenario: Scenario;
-  readonly port: number;
   readonly hasChain: boolean;
 };
 
@@ -38,9 +37,7 @@ export type ReplayPlan = {
   readonly catalog: readonly Stream[];
 };
 
-export const planDefaults = { seed: 'sandbox', past: '5m', port: '7411' } as const;
-
-const portMax = 65_533; // the private listener and the chain have the next two
+export const planDefaults = { seed: 'sandbox', past: '5m', listen: '127.0.0.1:7411', opsPort: 7412 } as const;
 
 /** Reads flags and scenario. Errors name the flag, or the file and the field. */
 export const readPlan = async (options: RawOptions, nowSeconds: number): Promise<SandboxPlan> => {
@@ -56,7 +53,6 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     specs: parseStreamList(options.streams) ?? scenario.streams ?? defaultSpecs,
     replay: await readReplay(options),
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
-    port: parseCount('--port', String(options.port), 0, portMax),
     hasChain: options.chain === true,
   };
 };

@@ -10,7 +10,7 @@ import { readEventArguments } from './event-arguments.ts';
 import { planDefaults } from './plan.ts';
 import { renderState } from './state-text.ts';
 
-const urlDefault = `http://127.0.0.1:${Number(planDefaults.port) + 1}`;
+const urlDefault = `http://127.0.0.1:${planDefaults.opsPort}`;
 
 const urlOption: OptionRow = {
   flag: '--url <url>',

@@ -103,9 +103,9 @@ const startSandbox = async (
   const past = { from: startSecond - cast.pastSeconds, to: startSecond };
   await (await source).signHistory(past, store.reports.append, signal);
   if (signal.aborted) return undefined;
-  const chainPort = plan.port === 0 ? 0 : plan.port + 2;
+  const { port } = run.settings.listen;
   const warn = (text: string): void => void session.stderr.write(text);
-  const chainParts = { port: chainPort, view, nowMs: clock.nowMs, warn };
+  const chainParts = { port: port === 0 ? 0 : port + 2, view, nowMs: clock.nowMs, warn };
   const chain = plan.hasChain ? await startChainOf(chainParts, closing) : undefined;
   const administer = createAdministration(store, view, oracles);
   director = await startDirector({
@@ -203,6 +203,6 @@ const openSandboxNode = async (
 const explainStart = (error: unknown): unknown => {
   const { code, port } = Object(error);
   if (code !== 'EADDRINUSE') return error;
-  const text = `Port ${port} is in use by another program. Stop it, or use free ports: sealpost sandbox --port 0.`;
+  const text = `Port ${port} is in use by another program. Stop it, or use free ports: sealpost sandbox --listen 127.0.0.1:0.`;
   return new CommandError(exitCodes.unavailable, text, { cause: error });
 };

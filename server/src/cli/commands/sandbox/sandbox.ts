@@ -2,12 +2,14 @@
 import type { Settings } from '../../../config/config.ts';
 import { type PlainCommand, settingOptions } from '../../command.ts';
 import { type RawOptions, readSettings } from '../../command-options.ts';
+import { usageError } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { planDefaults, readPlan } from './plan.ts';
 import { remoteCommands } from './remote.ts';
 
 const logLevelDefault = 'warn';
 const sandboxBytesMax = 2 * 2 ** 30;
+const portMax = 65_533; // the private listener and the chain have the next two
 
 export const sandboxCommand: PlainCommand = {
   name: 'sandbox',
@@ -36,13 +38,17 @@ export const sandboxCommand: PlainCommand = {
     },
     { flag: '--dir <folder>', help: 'folder to keep; by default a temporary one that is removed at the end' },
     {
-      flag: '--port <port>',
-      help: 'API port; the private listener uses the next one. 0 picks free ports',
-      default: planDefaults.port,
+      flag: '--listen <address>',
+      help: 'HOST:PORT of the API, such as 0.0.0.0:7411 in a container; port 0 picks free ports',
+      default: planDefaults.listen,
+    },
+    {
+      flag: '--ops-listen <address>',
+      help: 'HOST:PORT of the private listener, which controls the sandbox (default: 127.0.0.1, with the next port)',
     },
     {
       flag: '--chain',
-      help: 'run a local chain too, with a verifier contract; on the port after the private listener',
+      help: 'run a local chain too, with a verifier contract; on 127.0.0.1, two ports after the API',
     },
     { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
     ...settingOptions(['requestsPerSecond', 'origins', 'logLevel'], { logLevel: logLevelDefault }),
@@ -57,7 +63,10 @@ export const sandboxCommand: PlainCommand = {
     ['Crash ETH by 30 %, in another terminal', 'sealpost sandbox set crash 30 streams=ETH/USD over=1m'],
     ['With a chain to verify reports and settle trades on', 'sealpost sandbox --chain'],
     ['Replay a file of reports ten times as fast', 'sealpost sandbox --replay reports.ndjson --speed 10'],
-    ['For tests: free ports, no rate limits', 'sealpost sandbox --json --port 0 --past 0 --requests-per-second 0'],
+    [
+      'For tests: free ports, no rate limits',
+      'sealpost sandbox --json --listen 127.0.0.1:0 --past 0 --requests-per-second 0',
+    ],
   ],
   run: ({ session, options }) => sandbox(session, options),
   subcommands: remoteCommands,
@@ -67,14 +76,18 @@ const sandbox = async (session: Session, options: RawOptions): Promise<void> => 
   const plan = await readPlan(options, Math.floor(session.nowMs() / 1_000));
   const { values, sources } = await readSettings(session, options);
   const isLogAsked = sources.logLevel !== 'default';
-  const { port } = plan;
+  const { listen } = values; // the flag's, as it has a default
+  if (listen.port > portMax)
+    throw usageError(`--listen has the value "${options.listen}", expected a port up to ${portMax}.`);
   const settings: Settings = {
     ...values,
     key: undefined,
     network: 'testnet',
     workers: 0,
-    listen: { host: '127.0.0.1', port },
-    opsListen: { host: '127.0.0.1', port: port === 0 ? 0 : port + 1 },
+    opsListen:
+      sources.opsListen === 'flag'
+        ? values.opsListen
+        : { host: '127.0.0.1', port: listen.port === 0 ? 0 : listen.port + 1 },
     retentionBytes: sandboxBytesMax,
     logLevel: isLogAsked ? values.logLevel : logLevelDefault,
   };
