@@ -27,7 +27,7 @@ test('liquidation bot: names the loans that are under water', async () => {
 
 test('liquidation bot: two errors of the service cost two more requests, no decision', async () => {
   await sandbox.push('ETH/USD', '3900');
-  const fault = sandbox.fault('status=503,count=2,route=latest');
+  const fault = sandbox.fault('status=503,count=2,route=reportLatest');
   expect(await decide(bot, loans)).toMatchObject({ act: 'liquidate', loans: ['tight'] });
   expect(fault.applied).toBe(2);
   expect(sandbox.requestsTo('reportLatest').map(({ status }) => status)).toEqual([503, 503, 200]);

@@ -39,7 +39,7 @@ test('settlement job: each trade gets the price of its second, once', async () =
 test('settlement job: a reset connection and a cut answer are retried', async () => {
   await sandbox.push('ETH/USD', 1);
   await sandbox.push('ETH/USD', 2);
-  const faults = [sandbox.fault('reset,count=1,route=at'), sandbox.fault('truncate=20,count=1,route=at')];
+  const faults = [sandbox.fault('reset,count=1,route=reportAt'), sandbox.fault('truncate=20,count=1,route=reportAt')];
   assert.deepEqual(await run(), { open: [] });
   assert.deepEqual([...book.values()], ['1', '2']);
   assert.deepEqual(

@@ -124,14 +124,21 @@ test('sandbox: a stream that counts milliseconds is pushed to at any of them', a
   });
 });
 
-test('sandbox: a feed ID is found by what a test calls the stream', async () => {
+test('sandbox: a name means the same to feedId, push, fault and client', async () => {
   const feedId = `0x0003${'cd'.repeat(30)}`;
-  const sandbox = await start({ streams: [{ name: 'ETH/USD', feedId }, 'ETH/USD-Streams-TWAP'] });
-  for (const name of ['ETH/USD', 'eth/usd', 'ETH/USD-Streams-Sandbox', feedId])
-    expect(sandbox.feedId(name)).toBe(feedId);
-  expect(() => sandbox.feedId('ETH/USDC')).toThrow(
-    /^No stream is named "ETH\/USDC"\. Similar: ETH\/USD.* This sandbox was started with: ETH\/USD, ETH\/USD-Streams-TWAP\.$/,
+  const one = await start({ streams: [{ name: 'ETH/USD', feedId }] });
+  for (const name of ['ETH/USD', 'eth/usd', 'ETH/USD-Streams-Sandbox', feedId]) expect(one.feedId(name)).toBe(feedId);
+  expect(() => one.feedId('ETH/USDC')).toThrow(
+    /^No stream is named "ETH\/USDC"\. Similar: ETH\/USD.* This sandbox was started with: ETH\/USD\.$/,
   );
+  const two = await start({ streams: ['ETH/USD', 'ETH/USD-Streams-TWAP'] });
+  const several =
+    /"ETH\/USD" matches 2 streams\. Give a full name or a feed ID:\n {2}ETH\/USD-Streams-\w+ {2}0x.*\n {2}ETH\/USD-Streams-\w+ {2}0x.*$/;
+  expect(() => two.feedId('ETH/USD')).toThrow(several);
+  expect(() => two.fault('stop,stream=ETH/USD')).toThrow(several);
+  await expect(two.push('ETH/USD', 1)).rejects.toThrow(several);
+  await expect(two.client.latest('ETH/USD')).rejects.toThrow(several);
+  expect(two.feedId('ETH/USD-Streams-TWAP')).toBe((await two.push('eth/usd-streams-twap', 1)).feedID);
 });
 
 test.each<[string, (sandbox: Sandbox) => unknown, string, RegExp]>([
@@ -424,7 +431,7 @@ test('sandbox: a scenario’s prices, faults and rotation happen as time advance
     streams: ['BTC/USD'],
     events: [
       { type: 'level', at: '10s', streams: 'BTC/USD', price: 50_000 },
-      { type: 'fault', at: '20s', fault: 'status=503,route=latest' },
+      { type: 'fault', at: '20s', fault: 'status=503,route=reportLatest' },
       { type: 'clear', at: '30s', what: 'faults' },
       { type: 'rotate', at: '40s' },
     ],

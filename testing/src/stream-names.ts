@@ -1,4 +1,4 @@
-// Finds a stream of the sandbox by what a test calls it: the text of the options, a pair, a full name or a feed ID.
+// Finds a stream of the sandbox by a pair, a full name or a feed ID (D98).
 import { explainMatch, matchStreams } from '@sealpost/protocol';
 import { SandboxError, unexpected } from './errors.ts';
 import type { ChosenStream } from './options.ts';
@@ -7,18 +7,11 @@ export const createStreamNames = (chosen: readonly ChosenStream[]) => {
   const entries = chosen.map(({ stream }) => stream);
   const find = (argument: string, name: unknown): ChosenStream => {
     if (typeof name !== 'string') throw unexpected(argument, name, "a stream such as 'ETH/USD'");
-    const same = chosen.filter(({ asked }) => asked.toLowerCase() === name.trim().toLowerCase());
     const match = matchStreams(name, entries);
-    const found =
-      same.length === 1
-        ? same[0]
-        : match.found === 'one'
-          ? chosen.find((one) => one.stream === match.stream)
-          : undefined;
-    if (found !== undefined) return found;
-    const why = match.found === 'one' ? '' : explainMatch(name, match);
-    const known = chosen.map(({ asked }) => asked).join(', ');
-    throw new SandboxError(argument, `${why} This sandbox was started with: ${known}.`);
+    if (match.found === 'one') return chosen.find(({ stream }) => stream === match.stream) as ChosenStream; // it is one of them
+    const streams = chosen.map(({ asked }) => asked).join(', ');
+    const known = match.found === 'none' ? ` This sandbox was started with: ${streams}.` : '';
+    throw new SandboxError(argument, `${explainMatch(name, match)}${known}`);
   };
   return {
     find,

@@ -112,7 +112,7 @@ test('director: an event that cannot be changes nothing, and the error names its
       (error: Error) => error.message,
     );
   expect(await rejected([{ type: 'jump', streams: ['ETH/USD', 'DOGE/USD'], percent: 1 }])).toBe(
-    'streams[1]: is "DOGE/USD", which is no stream of this sandbox: ETH/USD-Streams-CexPrice.',
+    'streams[1]: No stream is named "DOGE/USD". Streams: ETH/USD-Streams-CexPrice.',
   );
   expect(await rejected([{ type: 'rotate' }, { type: 'rotate', at: '2s' }])).toBe(
     '[1].at: is 2s, expected 2026-03-13T14:30:06Z or later.',
@@ -224,7 +224,9 @@ test('director: a scenario with a moment, stream or ID that cannot be does not s
   const fault = (line: string, at = '0s') => ({ at, type: 'fault', fault: line });
   expect(await started({ at: '999999999d', type: 'rotate' })).toContain('events[0].at: is 999999999d, expected a time');
   expect(await started(fault('reset,from=999999999d'))).toContain('events[0].fault.from: from is "999999999d"');
-  expect(await started(fault('status=500,stream=NOPE/USD', '9s'))).toContain('events[0].fault.stream: stream is "NOPE');
+  expect(await started(fault('status=500,stream=NOPE/USD', '9s'))).toContain(
+    'events[0].fault.stream: stream: No stream is named "NOPE',
+  );
   expect(await started(fault('reset,id=a'), fault('status=500,id=a'))).toContain(
     'events[1].fault.id: is "a", expected',
   );

@@ -14,7 +14,7 @@ const events: readonly Readonly<Record<string, unknown>>[] = [
   { type: 'pause' },
   { type: 'resume' },
   { type: 'speed', speed: 2 },
-  { type: 'fault', fault: 'status=503,route=latest' },
+  { type: 'fault', fault: 'status=503,route=reportLatest' },
   { type: 'fault', fault: { kind: 'latency', ms: 500 } },
   { type: 'rotate' },
   { at: '5s', type: 'outage', stream: 'ETH/USD', for: '10s' },

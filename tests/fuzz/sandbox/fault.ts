@@ -5,8 +5,8 @@ import { FaultError, fieldsOf, formatFault, parseFault } from '../../../server/s
 import { outcomeOf, requireSame, shapeOf, type Target } from '../target.ts';
 
 const seeds = [
-  'status=503,retry-after=2,probability=0.1,route=latest',
-  'latency=500ms,route=latest+page,count=3',
+  'status=503,retry-after=2,probability=0.1,route=reportLatest',
+  'latency=500ms,route=reportLatest+reportPage,count=3',
   'gap,from=10s,for=1m',
   '{"kind":"status","status":429,"from":"2026-03-13T14:30:00Z","to":"2026-03-13T14:31:00Z"}',
   ...faultKindNames,

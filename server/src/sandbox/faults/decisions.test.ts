@@ -117,9 +117,9 @@ test('faults: a fault acts on its routes, accounts and streams alone', () => {
     decisions.add(line);
     return outcomes(decisions, 1, about)[0] === true;
   };
-  expect(acts('reset,route=latest', subject)).toBe(true);
-  expect(acts('reset,route=bulk+page', subject)).toBe(false);
-  expect(acts('reset,route=latest', { ...subject, route: undefined })).toBe(false);
+  expect(acts('reset,route=reportLatest', subject)).toBe(true);
+  expect(acts('reset,route=reportBulk+reportPage', subject)).toBe(false);
+  expect(acts('reset,route=reportLatest', { ...subject, route: undefined })).toBe(false);
   expect(acts(`reset,account=${account.toUpperCase()}`, subject)).toBe(true);
   expect(acts(`reset,account=${account}`, { ...subject, account: undefined })).toBe(false);
   expect(acts('reset,stream=eth/usd', subject)).toBe(true);
@@ -128,7 +128,7 @@ test('faults: a fault acts on its routes, accounts and streams alone', () => {
   expect(acts(`reset,stream=${one}`, subject)).toBe(true);
   expect(acts('reset,stream=ETH/USD', { ...subject, feedIds: [] })).toBe(false);
   expect(() => decisions.add('reset,stream=ETH/USDT')).toThrow(
-    'stream is "ETH/USDT": No stream is named "ETH/USDT". Similar: ETH/USD-Streams-CexPrice, BTC/USD-Streams-CexPrice.',
+    'stream: No stream is named "ETH/USDT". Similar: ETH/USD-Streams-CexPrice, BTC/USD-Streams-CexPrice.',
   );
 });
 

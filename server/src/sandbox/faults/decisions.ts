@@ -278,8 +278,7 @@ const checkMoments = ({ from, to }: Pick<Fault, 'from' | 'to'>, addedMs: number)
 const checkStreamNames = (names: readonly string[], streams: readonly NamedStream[]): void => {
   for (const name of names) {
     const match = matchStreams(name, streams);
-    if (match.found !== 'one')
-      throw new FaultError('stream', `stream is ${JSON.stringify(name)}: ${explainMatch(name, match)}`);
+    if (match.found !== 'one') throw new FaultError('stream', `stream: ${explainMatch(name, match)}`);
   }
 };
 
@@ -306,8 +305,7 @@ const createStreamNames = () => {
     const before = found.get(name);
     if (before !== undefined) return before;
     const match = matchStreams(name, [...(current?.values() ?? [])]);
-    const streams = match.found === 'one' ? [match.stream] : match.found === 'several' ? match.streams : [];
-    const feedIds = new Set([name, ...streams.map(({ feedId }) => feedId)]);
+    const feedIds = new Set(match.found === 'one' ? [name, match.stream.feedId] : [name]);
     found.set(name, feedIds);
     return feedIds;
   };

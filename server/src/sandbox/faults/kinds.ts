@@ -34,10 +34,7 @@ type KindRow = {
 /** No fault keeps anything waiting for longer. */
 const delayMax = '60s';
 
-const short = (name: string): string => name.replace(/^report([A-Z])/, (_, letter: string) => letter.toLowerCase());
-const routeNames = new Map(
-  (Object.keys(routes) as RouteName[]).flatMap((name) => [[name, name] as const, [short(name), name] as const]), // the table's own keys
-);
+const routeNames = Object.keys(routes) as readonly RouteName[]; // the table's own keys
 
 const parseAccount = (userId: string): string | undefined => {
   try {
@@ -75,10 +72,10 @@ export const commonFields = {
   to: moment('When it ends, in sandbox time; when it is removed where absent.'),
   for: duration('How long it lasts, in sandbox time, instead of `to`.', '1ms', '31d'),
   route: names(
-    'Only these routes: names of the route table, with or without `report` in front.',
-    (name) => routeNames.get(name),
-    `one of ${[...new Set([...routeNames.keys()].map(short))].join(', ')}`,
-    { type: 'string', enum: [...routeNames.keys()] },
+    'Only these routes, by their name in the API.',
+    (name) => routeNames.find((route) => route === name),
+    `one of ${routeNames.join(', ')}`,
+    { type: 'string', enum: routeNames },
   ),
   account: names(
     'Only requests of these accounts, by user ID.',

@@ -20,7 +20,7 @@ const isValid = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(fau
 
 test.each([
   [
-    'status=503,retry-after=2,probability=0.1,route=latest',
+    'status=503,retry-after=2,probability=0.1,route=reportLatest',
     { kind: 'status', status: 503, retryAfter: 2, probability: 0.1, route: 'reportLatest' },
   ],
   ['latency=200ms, jitter=50ms, for=1m', { kind: 'latency', delay: '200ms', jitter: '50ms', for: '1m' }],
@@ -30,7 +30,7 @@ test.each([
   [`revoked,account=${account}`, { kind: 'revoked', account }],
   ['close=1012,mark', { kind: 'close', code: 1012, mark: true }],
   [
-    'gap,from=2026-03-13T14:30:00Z,to=2026-03-13T14:31:00Z,route=socket+at',
+    'gap,from=2026-03-13T14:30:00Z,to=2026-03-13T14:31:00Z,route=socket+reportAt',
     { kind: 'gap', from: '2026-03-13T14:30:00Z', to: '2026-03-13T14:31:00Z', route: ['socket', 'reportAt'] },
   ],
 ])('faults: the line %s is the same as its JSON', (line, json) => {
@@ -47,7 +47,7 @@ test.each([
 
 test.each([
   [{ kind: 'missing', stream: ['ETH/USD'] }, 'missing,stream=ETH/USD'],
-  [{ kind: 'reset', account: [account], route: ['latest'] }, `reset,route=reportLatest,account=${account}`],
+  [{ kind: 'reset', account: [account], route: ['reportLatest'] }, `reset,route=reportLatest,account=${account}`],
   [{ kind: 'reset', probability: 1e-7 }, 'reset,probability=1e-7'],
   [{ kind: 'status', status: 503, retryAfter: -0, skip: -0 }, 'status=503,retry-after=0,skip=0'],
 ])('faults: %o is the same fault as a line and as JSON', (json, line) => {
@@ -84,9 +84,9 @@ test.each([
   ['latency=61s', 'delay', /^delay is "61s", expected/],
   ['clock=0s', 'offset', /^offset is "0s", expected a duration from -7d to 7d, not 0, such as/],
   [
-    'reset,route=lates',
+    'reset,route=latest',
     'route',
-    /^route is "lates", expected one of discovery, feeds, at, latest, .*, or a list of them\.$/,
+    /^route is "latest", expected one of discovery, feeds, reportAt, reportLatest, .*, or a list of them\.$/,
   ],
   ['reset,account=me', 'account', /^account is "me", expected a user ID such as/],
   ['reset,stream=0x12', 'stream', /^stream is "0x12", expected a stream name, a pair such as ETH\/USD, or a feed ID/],

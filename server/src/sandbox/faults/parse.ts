@@ -43,7 +43,7 @@ const unknownField = (kind: FaultKind, name: string, spell: (name: string) => st
   );
 
 /**
- * Reads a fault: an object, or a line such as `status=503,retry-after=2,probability=0.1,route=latest`. Throws a FaultError that names the field
+ * Reads a fault: an object, or a line such as `status=503,retry-after=2,probability=0.1,route=reportLatest`. Throws a FaultError that names the field
  * and what it may be.
  */
 export const parseFault = (value: unknown): Fault => {

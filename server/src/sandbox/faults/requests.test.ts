@@ -65,7 +65,7 @@ test.each([429, 500, 502, 503])(
 );
 
 test('status: the SDK retries until the fault is exhausted, and the journal has every attempt', async () => {
-  node.faults.add('status=503,retry-after=0,count=2,route=latest');
+  node.faults.add('status=503,retry-after=0,count=2,route=reportLatest');
   expect((await client().latest(eth)).report.feedID).toBe(eth);
   expect(
     node.faults
@@ -221,7 +221,7 @@ test.each([
   ['truncate=99999999', -1],
 ])('%s: the body ends before its length', async (line, bytes) => {
   const whole = await (await node.get(latest(eth))).text();
-  node.faults.add(`${line},route=latest,count=1`);
+  node.faults.add(`${line},route=reportLatest,count=1`);
   const cut = await node.get(latest(eth));
   expect([cut.status, cut.headers.get('Content-Length')]).toEqual([200, String(whole.length)]);
   let got = '';
@@ -243,7 +243,7 @@ test('truncate: the SDK sees a failed attempt and gets the whole answer from the
 
 test('slow: the body comes in small pieces, whole in the end', async () => {
   const whole = await (await node.get(latest(eth))).text();
-  node.faults.add('slow=5000,route=latest');
+  node.faults.add('slow=5000,route=reportLatest');
   const slow = await node.get(latest(eth));
   let pieces = 0;
   let got = '';
@@ -258,8 +258,8 @@ test('slow: the body comes in small pieces, whole in the end', async () => {
 
 test('slow: what is not sent yet goes out at once when the node drains', async () => {
   const draining = await openFaultedNode();
-  draining.faults.add('slow=1,route=latest');
-  draining.faults.add('latency=60s,route=page');
+  draining.faults.add('slow=1,route=reportLatest');
+  draining.faults.add('latency=60s,route=reportPage');
   const slow = await draining.get(latest(eth));
   const late = draining.get(page(eth, startSecond - 10));
   await expect.poll(() => draining.faults.list().map(({ applied }) => applied)).toEqual([1, 1]);

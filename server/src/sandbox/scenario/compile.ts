@@ -1,5 +1,5 @@
 // From an event to what it does: effects on the simulated network, which threads sign by, and acts of the sandbox itself.
-import { type FeedId, matchStreams, type Stream } from '@sealpost/protocol';
+import { explainMatch, type FeedId, matchStreams, type Stream } from '@sealpost/protocol';
 import type { Effect } from '@sealpost/simulator';
 import { clockMaxMs } from '../clock.ts';
 import type { Fault } from '../faults/kinds.ts';
@@ -39,7 +39,7 @@ export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: 
   return second;
 };
 
-/** The feed IDs of streams that are named by pair, name or feed ID; a pair names all its streams. */
+/** The feed IDs of streams that are named by pair, name or feed ID. */
 const findStreams = (
   given: string | readonly string[] | undefined,
   catalog: Catalog,
@@ -47,25 +47,14 @@ const findStreams = (
 ): readonly FeedId[] => {
   if (given === undefined) return catalog.map(({ feedId }) => feedId);
   const list = typeof given === 'string' ? [given] : given;
-  return [
-    ...new Set(
-      list.flatMap((name, i) => {
-        const found = findStream(name, catalog);
-        if (found.length > 0) return found;
-        const where = typeof given === 'string' ? path : `${path}[${i}]`;
-        throw new ScenarioError(where, `is "${name}", which is no stream of this sandbox: ${namesOf(catalog)}.`);
-      }),
-    ),
-  ];
-};
-
-const findStream = (name: string, catalog: Catalog): readonly FeedId[] => {
-  const isPair = ({ baseAsset, quoteAsset }: Catalog[number]) =>
-    `${baseAsset}/${quoteAsset}`.toLowerCase() === name.toLowerCase();
-  const ofPair = catalog.filter(isPair);
-  if (ofPair.length > 0) return ofPair.map(({ feedId }) => feedId);
-  const match = matchStreams(name, catalog);
-  return match.found === 'one' ? [match.stream.feedId] : [];
+  const found = list.map((name, i) => {
+    const match = matchStreams(name, catalog);
+    if (match.found === 'one') return match.stream.feedId;
+    const where = typeof given === 'string' ? path : `${path}[${i}]`;
+    const known = match.found === 'none' ? ` Streams: ${namesOf(catalog)}.` : '';
+    throw new ScenarioError(where, `${explainMatch(name, match)}${known}`);
+  });
+  return [...new Set(found)];
 };
 
 const namesMax = 10;

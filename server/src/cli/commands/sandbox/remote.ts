@@ -82,7 +82,7 @@ const set: PlainCommand = {
     ['Advance it by a minute', 'sealpost sandbox set step 1m'],
     ['A price', 'sealpost sandbox set level 4200.55 streams=ETH/USD'],
     ['An outage of two minutes, delivered late', 'sealpost sandbox set outage 2m recovery=backfill'],
-    ['A fault', 'sealpost sandbox set fault status=429,retry-after=2,route=latest,count=3'],
+    ['A fault', 'sealpost sandbox set fault status=429,retry-after=2,route=reportLatest,count=3'],
     ['At a time', 'sealpost sandbox set rotate at=10m'],
   ],
   run: async ({ session, options }, event: string | undefined, fields: readonly string[]) => {
