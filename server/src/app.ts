@@ -301,7 +301,7 @@ const apiRulesOf = (settings: NodeSettings): ApiRules => ({
 const peerAddressOf =
   ({ trustedProxies }: ApiRules): GuardRules['addressOf'] =>
   (peer) =>
-    trustedProxies.has(peer) ? undefined : countedAddressOf(trustedProxies, peer, undefined);
+    trustedProxies.has(peer) ? undefined : countedAddressOf(peer);
 
 const missingExplorer = (error: unknown) =>
   ({

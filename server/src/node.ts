@@ -100,7 +100,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
     const opsOptions = {
-      ...opsOptionsOf(options, opened, closing.signal),
+      ...opsOptionsOf(options, opened, observe, closing.signal),
       checks: {
         draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
         ...checksOf(opened, listening, following, reportNowMs),
@@ -174,8 +174,11 @@ const checksOf = (opened: WritePath, front: Front, following: TroubleWatch, repo
 const opsOptionsOf = (
   { settings: { opsListen, opsHosts, retentionDays }, ingestToken, sandbox }: NodeOptions,
   { store, ingest }: WritePath,
+  observe: Listener,
   stopping: AbortSignal,
 ) => {
+  const message = 'A sender of reports presented a wrong ingest token.';
+  const rejected = (address: string) => observe({ kind: 'warning', code: 'ingest_token_rejected', message, address });
   const nowMs = sandbox?.reportNowMs ?? Date.now;
   const resume = (request: MirrorRequest) =>
     resumeMirror({ store, nowMs: nowMs(), retentionDays, actor: 'private listener' }, request);
@@ -183,7 +186,7 @@ const opsOptionsOf = (
     ...opsListen,
     hosts: opsHosts,
     ...(ingestToken !== undefined && {
-      ingest: createIngestHandler({ ingest, token: ingestToken, resume, stopping }),
+      ingest: createIngestHandler({ ingest, token: ingestToken, rejected, resume, stopping }),
     }),
     ...(sandbox?.control && { sandbox: sandbox.control }),
   };

@@ -103,6 +103,7 @@ export const openPrivateListener = (
     ingest: createIngestHandler({
       ingest,
       token,
+      rejected: () => {},
       resume: () => Promise.reject(new Error('No mirror is part of this test.')),
       stopping: new AbortController().signal,
       ...changes,

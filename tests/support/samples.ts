@@ -37,6 +37,7 @@ export const sampleRequest = (changes: Partial<RequestEvent> = {}): RequestEvent
   status: 200,
   code: null,
   userId: 'ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11',
+  address: '192.0.2.7',
   bytes: 912,
   durationMs: 0.41239,
   ...changes,

@@ -12,7 +12,15 @@ const workerWith = async (answers: number): Promise<readonly MetricValues[]> => 
     readings: { activeRequests: () => 1, stalenessSeconds: unknown, storeMapBytes: unknown },
     staleAfterSeconds: 0,
   });
-  const request = { kind: 'request', route: 'time', method: 'GET', status: 200, code: null, userId: null } as const;
+  const request = {
+    kind: 'request',
+    route: 'time',
+    method: 'GET',
+    status: 200,
+    code: null,
+    userId: null,
+    address: '',
+  } as const;
   for (let i = 0; i < answers; i++) metrics.observe({ ...request, requestId: '1', bytes: 1, durationMs: 1 });
   return metrics.values();
 };

@@ -113,24 +113,23 @@ export const createGate = (parts: GateParts) => {
       accounts.state(caller.bucketKeys[name], limitOf(caller, name), monotonicMs()),
     secretIdOf: authenticator.secretIdOf,
     readableOf: (caller: Caller): ReadonlySet<FeedId> => readableOf(caller.userId),
-    /** The address that limits count. */
-    addressOf: (peer: string | undefined, forwardedFor: string | undefined): string =>
-      countedAddressOf(rules.trustedProxies, peer ?? '', forwardedFor),
+    /** The client's address, as the peer or a proxy writes it. */
+    clientOf: (peer: string | undefined, forwardedFor: string | undefined): string =>
+      clientAddressOf(rules.trustedProxies, peer ?? '', forwardedFor),
   };
 };
 
 /** Entries of X-Forwarded-For that are read: more proxies in a row than anyone has. */
 const hopsMax = 16;
 
+/** What limits count a client by. */
+export const countedAddressOf = (client: string): string => limitedNetworkOf(client) ?? client;
+
 /**
- * The address that limits count: from the peer leftwards through X-Forwarded-For, the first that is not a trusted proxy (D129). Each proxy
+ * The client's address: from the peer leftwards through X-Forwarded-For, the first that is not a trusted proxy (D129). Each proxy
  * vouches for the entry before its own; what is left of a client's is the client's to write.
  */
-export const countedAddressOf = (
-  trustedProxies: AddressSet,
-  peer: string,
-  forwardedFor: string | undefined,
-): string => {
+export const clientAddressOf = (trustedProxies: AddressSet, peer: string, forwardedFor: string | undefined): string => {
   let client = peer;
   let rest = forwardedFor;
   for (let hop = 0; hop < hopsMax && rest !== undefined && trustedProxies.has(client); hop++) {
@@ -140,5 +139,5 @@ export const countedAddressOf = (
     client = entry;
     rest = comma < 0 ? undefined : rest.slice(0, comma);
   }
-  return limitedNetworkOf(client) ?? client;
+  return client;
 };

@@ -9,7 +9,7 @@ import { noteAnswer, noteChunked } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, createAnswerWriter, preflightAnswer } from './answer.ts';
 import { createAnswerDeadline } from './answer-deadline.ts';
 import { answerFile, type FindFile } from './explorer.ts';
-import type { Gate } from './gate.ts';
+import { countedAddressOf, type Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
@@ -34,6 +34,8 @@ export type RequestEvent = {
   readonly status: number;
   readonly code: string | null;
   readonly userId: string | null;
+  /** The client's, which trusted proxies vouch for, as it was written. */
+  readonly address: string;
   readonly bytes: number;
   readonly durationMs: number;
   /** The cause of a 5xx, for the log alone. */
@@ -96,6 +98,7 @@ type Exchange = {
   caller: Caller | undefined;
   rate: RateDecision | undefined;
   headers: RequestHeaders | undefined;
+  client: string | undefined;
   /** What the log says of an answer that is no error. */
   code: typeof sandboxFault | null;
 };
@@ -115,6 +118,7 @@ const createExchange = (
   caller: undefined,
   rate: undefined,
   headers: undefined,
+  client: undefined,
   code: null,
 });
 
@@ -131,11 +135,12 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const times: RequestTimes = { nowMs: parts.nowMs() + clockOffsetMs, reportNowMs: parts.reportNowMs() };
     const headers = readHeaders(rawHeaders);
     exchange.headers = headers;
+    exchange.client = gate.clientOf(socket.remoteAddress, headers.forwardedFor);
+    const address = countedAddressOf(exchange.client);
     if (headers.isChunked) noteChunked(socket);
     const target = parseTarget(url);
     checkFraming(headers, exchange.request.httpVersion);
     const matched = matchRoute(method, target, parts.findFile, exchange.request);
-    const address = gate.addressOf(socket.remoteAddress, headers.forwardedFor);
     if (!('name' in matched)) {
       gate.limitPublic(address, exchange.startedMs);
       return answerOther(exchange, matched, headers);
@@ -266,6 +271,8 @@ const createReplies = (
   sentBodies: SentBodies,
   onEnd: () => void,
 ) => {
+  const clientOf = ({ client, request, headers }: Exchange): string =>
+    client ?? gate.clientOf(request.socket.remoteAddress, headers?.forwardedFor);
   const tell = tellTogether(observe, sentBodies.sweep);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
@@ -275,7 +282,8 @@ const createReplies = (
     noteAnswer(socket, caller?.userId);
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
-    tell({ kind: 'request', requestId, route, method, status, code, userId, bytes, durationMs, error });
+    const address = clientOf(exchange);
+    tell({ kind: 'request', requestId, route, method, status, code, userId, address, bytes, durationMs, error });
   };
   // An answer that took no token has the rate-limit headers too.
   const rateOf = ({ rate, caller, route }: Exchange): RateDecision | undefined =>
@@ -290,9 +298,9 @@ const createReplies = (
     isTls,
   });
   // A request without a route counts as a public one: its answer costs as much.
-  const limitUnknown = ({ request, headers, startedMs }: Exchange, thrown: unknown): unknown => {
+  const limitUnknown = (exchange: Exchange, thrown: unknown): unknown => {
     try {
-      gate.limitPublic(gate.addressOf(request.socket.remoteAddress, headers?.forwardedFor), startedMs);
+      gate.limitPublic(countedAddressOf(clientOf(exchange)), exchange.startedMs);
       return thrown;
     } catch (error) {
       return error;

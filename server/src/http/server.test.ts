@@ -47,7 +47,7 @@ test.each([
   const body = answer.split('\r\n\r\n')[1] ?? '';
   expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(JSON.parse(body)).toMatchObject({ code, requestId: 'r-1' });
-  const told = { kind: 'request', requestId: 'r-1', route: null, userId: null, durationMs: 0 };
+  const told = { kind: 'request', requestId: 'r-1', route: null, userId: null, address: '127.0.0.1', durationMs: 0 };
   expect(events).toEqual([{ ...told, method, status, code, bytes: body.length }]);
 });
 

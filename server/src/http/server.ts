@@ -103,13 +103,13 @@ export const openHttpServer = async (
     completeHeaders(request);
     if (request.rawHeaders.length <= headersMax * 2) return handle(request, response, upgrade);
     const error = new ApiError('head_too_large', `The request has more than ${headersMax} headers.`);
-    refuse(error, request.method, (problem, context) => void writeAnswer(response, problem, context));
+    refuse(error, request.socket, request.method, (problem, context) => void writeAnswer(response, problem, context));
   };
   const refuseOn = (socket: Socket, error: ApiError, method?: string): void => {
     if (!socket.writable) socket.destroy();
     else if (answerUnderWay(socket) !== undefined) endAfterAnswers(socket);
     else if (socket.bytesWritten > 0) socket.destroy();
-    else refuse(error, method, (problem, context) => socket.end(renderAnswer(problem, context)));
+    else refuse(error, socket, method, (problem, context) => socket.end(renderAnswer(problem, context)));
   };
   const onRequest = inTurn<IncomingMessage, ServerResponse>((request, response) => guarded(request, response));
   const server: Server = options.tls
@@ -219,12 +219,28 @@ const responseOn = (request: IncomingMessage, socket: Socket): ServerResponse =>
 /** Answers what no handler sees, by `send`, and reports it. The method is that of the request, where one was read. */
 const createRefuse =
   (newRequestId: () => string, tell: (event: ListenerEvent) => void, isTls: boolean) =>
-  (error: ApiError, method = '', send: (problem: ErrorAnswer, context: AnswerContext) => void): void => {
+  (
+    error: ApiError,
+    { remoteAddress: address = '' }: Socket,
+    method = '',
+    send: (problem: ErrorAnswer, context: AnswerContext) => void,
+  ): void => {
     const requestId = newRequestId();
     const problem = toProblem(error, requestId, 1);
     const { code } = error;
     const { status, body } = problem;
     send(problem, { requestId, head: method === 'HEAD', acceptsGzip: false, rate: undefined, closing: true, isTls });
     const bytes = Buffer.byteLength(body);
-    tell({ kind: 'request', requestId, route: null, method, status, code, userId: null, bytes, durationMs: 0 });
+    tell({
+      kind: 'request',
+      requestId,
+      route: null,
+      method,
+      status,
+      code,
+      userId: null,
+      address,
+      bytes,
+      durationMs: 0,
+    });
   };

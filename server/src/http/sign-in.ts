@@ -47,6 +47,7 @@ export const withSignIn = (
         status,
         code,
         userId: null,
+        address: request.socket.remoteAddress ?? '',
         bytes,
         durationMs,
       });

@@ -42,7 +42,7 @@ test('log: a request is one line of JSON, in UTC', () => {
   expect(log.lines).toEqual([
     `{"level":"info","time":"2025-11-15T12:00:00.250Z","pid":${process.pid},"event":"request",` +
       '"requestId":"01890a5d-ac96-774b-bcce-b302099a8057","userId":"ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11",' +
-      '"route":"/api/v1/reports/latest","method":"GET","status":200,"durationMs":0.412,"bytes":912,"code":null}\n',
+      '"address":"192.0.2.7","route":"/api/v1/reports/latest","method":"GET","status":200,"durationMs":0.412,"bytes":912,"code":null}\n',
   ]);
 });
 
@@ -58,12 +58,24 @@ test('log: the line of a plain answer, which is made by hand, has the bytes that
   for (const changes of [
     {},
     { userId: null, route: null, method: 'HEAD', status: 304, bytes: 0, durationMs: 0 },
-    { userId: 'a "quoted" \u007f user', route: 'explorer', durationMs: 999.9994 },
+    { userId: 'a "quoted" \u007f user', address: '[2001:db8::1%eth0]:80', route: 'explorer', durationMs: 999.9994 },
   ] as const) {
-    const { kind, requestId, userId, route, method, status, durationMs, bytes, code } = request(changes);
+    const { kind, requestId, userId, address: from, route, method, status, durationMs, bytes, code } = request(changes);
     const path = { reportLatest: '/api/v1/reports/latest', explorer: 'explorer' }[String(route)] ?? null;
     const rounded = Math.round(durationMs * 1_000) / 1_000;
-    logger.info({ event: kind, requestId, userId, route: path, method, status, durationMs: rounded, bytes, code });
+    const address = from.startsWith('[') ? '2001:db8::1' : from;
+    logger.info({
+      event: kind,
+      requestId,
+      userId,
+      address,
+      route: path,
+      method,
+      status,
+      durationMs: rounded,
+      bytes,
+      code,
+    });
     log.observe(request(changes));
   }
   expect(log.lines.map((line) => line.replace('\\u007f', '\u007f'))).toEqual(lines);

@@ -4,10 +4,12 @@ import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
 import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
+import { shownAddressOf } from '../runtime/ip-address.ts';
 import { memoise } from '../runtime/memo.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
 import { cut, type Fields, type Line, roundMs } from './log-line.ts';
-import { countedCodes, type Listener, type Observation } from './observe.ts';
+import type { Listener, Observation } from './observe.ts';
+import { createRepeats, isFailure, isShedAnswer } from './repeats.ts';
 import { type LogDestination, openStandardOutput } from './standard-output.ts';
 import { storeLine } from './store-lines.ts';
 
@@ -63,11 +65,14 @@ export const openLog = (options: LogOptions): Log => {
   const limit = createComplaintLimit(options, (of, count, codes) =>
     logger.warn({ event: 'suppressed', of, count, codes }),
   );
+  const repeats = createRepeats(options.later ?? laterUnref, logger);
   return {
     observe: (observation) => {
       const text = observation.kind === 'request' ? plainText(observation) : undefined;
       if (text !== undefined) return destination.write(text);
-      const line = toLine(observation, options.slowMs);
+      const isRepeat = repeats.note(observation);
+      if (isRepeat && observation.kind === 'warning') return;
+      const line = toLine(observation, options.slowMs, isRepeat);
       if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
       // Lines of plain answers, which every request has, are handed over together.
       (line.level === 'info' && observation.kind === 'request' ? requests : logger)[line.level](line.fields);
@@ -79,10 +84,12 @@ export const openLog = (options: LogOptions): Log => {
     },
     flushSync: () => {
       limit.flush();
+      repeats.flush();
       destination.flushSync?.();
     },
     close: async () => {
       limit.flush();
+      repeats.flush();
       await (destination.close ?? destination.flushSync)?.();
     },
   };
@@ -109,11 +116,11 @@ const controls = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 const escapeControls = (line: string): string =>
   line.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-const toLine = (observation: Observation, slowMs: number): Line => {
+const toLine = (observation: Observation, slowMs: number, isRepeat: boolean): Line => {
   const { kind: event } = observation;
   switch (observation.kind) {
     case 'request':
-      return requestLine(observation, slowMs);
+      return requestLine(observation, slowMs, isRepeat);
     case 'ingested':
       return { level: 'debug', fields: { event, result: observation.result, count: observation.count } };
     case 'refused': {
@@ -196,11 +203,12 @@ const secretLine = (found: Extract<Observation, { kind: 'secretNotOpened' }>): L
   return { level: 'error', fields, complaint: 'secret_not_opened' };
 };
 
-const warningLine = ({ kind: event, code, message, error }: Extract<Observation, { kind: 'warning' }>): Line => ({
-  level: 'warn',
-  fields: { event, code, message: cut(message), ...(error !== undefined && { error: describeError(error) }) },
-  complaint: code,
-});
+const warningLine = (told: Extract<Observation, { kind: 'warning' }>): Line => {
+  const { kind: event, code, message, error, address } = told;
+  const from = address !== undefined && { address: shownAddressOf(address) };
+  const cause = error !== undefined && { error: describeError(error) };
+  return { level: 'warn', fields: { event, code, message: cut(message), ...from, ...cause }, complaint: code };
+};
 
 const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
   const { kind: event, requestId, userId, route, messages, bytes, durationMs, reason, closeCode } = ended;
@@ -208,19 +216,15 @@ const liveLine = (ended: Extract<Observation, { kind: 'liveEnded' }>): Line => {
   return { level: 'info', fields: { event, requestId, userId, route: pathOf(route), ...counts, reason, closeCode } };
 };
 
-const shedCodes: readonly string[] = countedCodes.shed;
-
-// Shedding is meant to be cheap: it has no cause worth a stack, and of many only a few lines. A sandbox answers 5xx on purpose; any other 5xx has a cause.
-const requestLine = (event: RequestEvent, slowMs: number): Line => {
-  const { requestId, userId, route, method, status, durationMs, bytes, code, error } = event;
-  const isMeant = code === sandboxFault;
-  const isShed = code !== null && shedCodes.includes(code);
-  const failed = status >= 500 && !isMeant && !isShed;
+const requestLine = (event: RequestEvent, slowMs: number, isRepeat: boolean): Line => {
+  const { requestId, userId, address, route, method, status, durationMs, bytes, code, error } = event;
+  const failed = isFailure(event) && !isRepeat;
   const slow = durationMs >= slowMs;
   const fields = {
     event: event.kind,
     requestId,
     userId,
+    address: shownAddressOf(address),
     route: pathOf(route),
     method,
     status,
@@ -230,8 +234,12 @@ const requestLine = (event: RequestEvent, slowMs: number): Line => {
     ...(slow && { slow }),
     ...(failed && { error: describeError(error) }),
   };
-  const isBad = !isMeant && (slow || status >= 500);
-  return { level: failed ? 'error' : isBad ? 'warn' : 'info', fields, ...(isShed && { complaint: code }) };
+  const isBad = code !== sandboxFault && !isRepeat && (slow || status >= 500);
+  return {
+    level: failed ? 'error' : isBad ? 'warn' : 'info',
+    fields,
+    ...(isShedAnswer(event) && { complaint: code ?? '' }),
+  };
 };
 
 /** Methods of answers whose line is made by hand. */
@@ -244,13 +252,14 @@ const plainMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const createPlainText = (slowMs: number, time: () => string): ((event: RequestEvent) => string | undefined) => {
   const { pid } = process;
   const quote = memoise((text) => escapeControls(JSON.stringify(text)));
+  const quoteAddress = memoise((text) => quote(shownAddressOf(text)));
   const routeTexts = new Map(Object.entries(servedLabels).map(([name, label]) => [name, quote(label)]));
-  return ({ kind, requestId, userId, route, method, status, durationMs, bytes, code }) => {
+  return ({ kind, requestId, userId, address, route, method, status, durationMs, bytes, code }) => {
     if (code !== null || status >= 500 || durationMs >= slowMs) return undefined;
     if (!plainMethods.has(method) || !plainId.test(requestId)) return undefined;
     const user = userId === null ? 'null' : quote(userId);
     const path = route === null ? 'null' : routeTexts.get(route);
-    return `{"level":"info","time":"${time()}","pid":${pid},"event":"${kind}","requestId":"${requestId}","userId":${user},"route":${path},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":null}\n`;
+    return `{"level":"info","time":"${time()}","pid":${pid},"event":"${kind}","requestId":"${requestId}","userId":${user},"address":${quoteAddress(address)},"route":${path},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":null}\n`;
   };
 };
 

@@ -24,6 +24,7 @@ export type ReloadedCertificate = { readonly names: string; readonly validTo: st
 export const warningCodes = [
   'admin_reload_failed',
   'explorer_not_built',
+  'ingest_token_rejected',
   'keys_not_announced',
   'limits_not_shared',
   'listener_failed',
@@ -45,7 +46,13 @@ export type WarningCode = (typeof warningCodes)[number];
 /** For the operator. */
 export type Complaint =
   | AdminReloadEvent
-  | { readonly kind: 'warning'; readonly code: WarningCode; readonly message: string; readonly error?: unknown };
+  | {
+      readonly kind: 'warning';
+      readonly code: WarningCode;
+      readonly message: string;
+      readonly error?: unknown;
+      readonly address?: string;
+    };
 
 /** Everything observable. */
 export type Observation =

@@ -142,6 +142,7 @@ test('ops: /ingest accepts reports with the token, on the same listener as the p
     const ingest = createIngestHandler({
       ingest: running.ingest,
       token: 'a-token-of-the-test',
+      rejected: () => {},
       resume: async () => [],
       stopping: new AbortController().signal,
     });

@@ -68,6 +68,14 @@ const matches = (prefix: AddressPrefix, bits: bigint): boolean => {
   return prefix.bits >> ignored === bits >> ignored;
 };
 
+/** An address as logs show it: without port and zone, IPv4 also where a socket reports it as IPv6. */
+export const shownAddressOf = memoise((text: string): string =>
+  withoutPort(text)
+    .split('%', 1)
+    .join('')
+    .replace(/^::ffff:(?=[0-9.]+$)/i, ''),
+);
+
 /**
  * What limits count an address by: an IPv4 address, also a mapped one, by itself, and an IPv6 address by its /64, which one customer
  * gets. A port and a zone are ignored. Undefined for a text that is not an address.

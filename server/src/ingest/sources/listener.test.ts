@@ -22,6 +22,7 @@ const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
 const stream = secondStream(1);
 const token = 'a-token-of-the-test';
+const rejected: string[] = [];
 let running: RunningIngest;
 let listener: OpsListener;
 
@@ -29,7 +30,10 @@ beforeAll(async () => {
   running = await openRunningIngest([testStream(stream)], signerSets, () => now * 1_000);
   const { store } = running;
   const context = { store, nowMs: now * 1_000, retentionDays: 1, actor: 'test' };
-  listener = await openPrivateListener(running.ingest, token, { resume: (request) => resumeMirror(context, request) });
+  listener = await openPrivateListener(running.ingest, token, {
+    resume: (request) => resumeMirror(context, request),
+    rejected: (address) => void rejected.push(address),
+  });
 });
 afterAll(async () => {
   await listener.close();
@@ -72,6 +76,7 @@ test('listener: without the token nothing is ingested', async () => {
   ] as Record<string, string>[]) {
     const response = await send(line(now - 1), { headers });
     expect([response.status, (await response.json()).code]).toEqual([401, 'unauthorized']);
+    expect(rejected.splice(0)).toEqual(['127.0.0.1']);
   }
   expect(running.store.reports.latest(stream)?.observationsMs).toBe((now - 2) * 1_000);
 });
@@ -205,6 +210,7 @@ test('listener: an upload ends when its client has left, even if its answers wer
   const handle = createIngestHandler({
     ingest: waiting,
     token,
+    rejected: () => {},
     resume: async () => [],
     stopping: new AbortController().signal,
   });

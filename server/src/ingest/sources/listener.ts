@@ -15,6 +15,8 @@ import { ingestNdjson } from './ndjson.ts';
 export type IngestHandlerParts = {
   readonly ingest: Ingest;
   readonly token: string;
+  /** Called with the address of a sender whose token is wrong. */
+  readonly rejected: (address: string) => void;
   readonly resume: (request: MirrorRequest) => Promise<readonly MirrorPlace[]>;
   /** Aborted when the node stops: open requests are answered for what they sent so far, and end. */
   readonly stopping: AbortSignal;
@@ -40,6 +42,7 @@ const answer = async (parts: IngestHandlerParts, request: IncomingMessage, respo
   if (act === undefined) return refuse(404, 'route_not_found', 'The paths here are /ingest and /ingest/resume.');
   if (request.method !== 'POST') return refuse(405, 'method_not_allowed', 'Use POST.', { Allow: 'POST' });
   if (!isToken(request.headers.authorization, parts.token)) {
+    parts.rejected(request.socket.remoteAddress ?? '');
     return refuse(401, 'unauthorized', 'Send the ingest token as Authorization: Bearer TOKEN.');
   }
   if (isEncoded(request)) {
