@@ -139,7 +139,7 @@ test('sandbox: a folder that is not a sandbox’s, and a scenario with an error,
   const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--scenario', 'bad.json');
   expect([bad.code, bad.stderr]).toEqual([
     2,
-    expect.stringContaining('events[0].streams: is "DOGE/USD", which is no stream of this sandbox'),
+    expect.stringContaining('events[0].streams: No stream is named "DOGE/USD"'),
   ]);
   writeFileSync(join(folder, 'sandbox.json'), '{"name":"a scenario","events":[]}'); // named like the marker of a sandbox's folder
   const taken = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--dir', folder);
