@@ -58,7 +58,7 @@ export const createClient = (options: ClientOptions) => {
     /** The report that is valid at a second. If there is none, the error's details have the reason and the nearest reports. */
     at: (feedId: string, timestamp: number, call?: CallOptions) =>
       ofOne(feedId, call, (id, rest) => at(requester, id, timestamp, rest)),
-    /** The reports of several streams at a second; streams without one are in `missing`. */
+    /** The reports of several streams at a second, in as few requests as the server allows; streams without one are in `missing`. */
     bulk: (feedIds: readonly string[], timestamp: number, call?: CallOptions) =>
       ofAll(feedIds, call, (ids, rest) => bulk(requester, ids, timestamp, rest)),
     /** Reports of one stream from a second on, oldest first. `limit`: 10 by default, at most 1,000. */

@@ -1,5 +1,5 @@
 // Calls that take feed IDs or names: names are looked up first, within the call's time-out.
-import type { CallOptions } from './request/call.ts';
+import { type CallOptions, withRest } from './request/call.ts';
 import { isStreamName, type StreamLookup } from './stream-lookup.ts';
 
 /** Makes both kinds of call. Feed IDs are passed on; the call validates them. */
@@ -12,9 +12,7 @@ export const createNamedCalls = ({ one, all }: StreamLookup, monotonicMs: () => 
   ): Promise<T> => {
     const startedMs = monotonicMs();
     const ids = await lookUp();
-    if (call?.timeoutMs === undefined) return act(ids, call);
-    const leftMs = Math.ceil(call.timeoutMs - (monotonicMs() - startedMs));
-    return act(ids, { ...call, timeoutMs: Math.max(1, leftMs) });
+    return act(ids, withRest(call, monotonicMs() - startedMs));
   };
   return {
     ofOne: async <T>(

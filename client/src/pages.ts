@@ -3,7 +3,7 @@ import { limits, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
 import { readFeedId, readSeconds } from './arguments.ts';
 import { readWhole } from './options.ts';
 import { continueAfter, type PageCursor } from './page-walk.ts';
-import { type ReceivedPage, type ReportPage, readPage, toReportPage } from './reads.ts';
+import { type ReceivedPage, type ReportPage, readLargePage, toReportPage } from './reads.ts';
 import type { CallOptions } from './request/call.ts';
 import { abortedBy, type Sleep, sleepOnTimer } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
@@ -13,7 +13,7 @@ export type PagesOptions = CallOptions & {
   readonly from: number;
   /** Last second of observation; by default, up to the newest report. */
   readonly to?: number;
-  /** Reports per page; 1,000 by default. */
+  /** Reports per page; 1,000 by default, or as many as the server allows. */
   readonly limit?: number;
   /** Continue with new reports until `to` is reached or the signal is aborted. */
   readonly follow?: boolean;
@@ -30,7 +30,7 @@ const pollMaxMs = 3_600_000;
  * reports that the server stores late, before what was read already, are missed: read the range again, or check its coverage.
  */
 export async function* pages(
-  requester: Pick<Requester, 'get'>,
+  requester: Pick<Requester, 'get' | 'bounds'>,
   feedId: string,
   options: PagesOptions,
   sleep: Sleep = sleepOnTimer,
@@ -44,7 +44,7 @@ export async function* pages(
   const seen = createSeen(start - 1);
   let cursor: PageCursor = { start };
   while (cursor.start <= end) {
-    const read = await readPage(requester, feedId, cursor.start, cursor.isRecheck ? limits.pageLimitMax : limit, {
+    const read = await readLargePage(requester, feedId, cursor.start, cursor.isRecheck ? limits.pageLimitMax : limit, {
       ...options,
       retryRateLimited: options.retryRateLimited ?? true,
     });

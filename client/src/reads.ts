@@ -4,8 +4,8 @@ import { readFeedId, readFeedIds, readLimit, readResolution, readSeconds, target
 import { SealpostError } from './errors.ts';
 import { checkPage, type WalkedPage } from './page-walk.ts';
 import type { AnswerDetails } from './request/answer.ts';
-import type { CallOptions, InnerCallOptions } from './request/call.ts';
-import { readExtension, withExtension } from './request/extensions.ts';
+import { type CallOptions, type InnerCallOptions, withRest } from './request/call.ts';
+import { inParts, readExtension, withExtension, withPageLimit } from './request/extensions.ts';
 import { paths } from './request/paths.ts';
 import type { Requester } from './request/requester.ts';
 import { toReceived, toReport } from './stream/received-report.ts';
@@ -66,7 +66,7 @@ export type SignersResult = WithDetails & { readonly signers: SignerSetsJson };
 export type TimeResult = WithDetails & { readonly serverTimeMs: number };
 export type StatusResult = WithDetails & { readonly status: ServiceStatus };
 
-type Get = Pick<Requester, 'get' | 'lacks'>;
+type Get = Pick<Requester, 'get' | 'lacks' | 'bounds'>;
 
 const strange = ({ status, requestId }: AnswerDetails): SealpostError =>
   new SealpostError('unexpected_answer', 'The response does not have the expected form.', { status, requestId });
@@ -120,16 +120,33 @@ export const at = async (
   return readReport(requester, targetOf(paths.reportAt, query), feedID, options);
 };
 
-/** The reports of several streams at a second; streams without one are in `missing`. */
+/** The reports of several streams at a second, in several requests if the server allows fewer at once; streams without one are in `missing`. */
 export const bulk = async (
   requester: Get,
   feedIds: readonly string[],
   timestamp: number,
   options?: CallOptions,
 ): Promise<BulkReports> => {
-  const asked = readFeedIds(feedIds);
   const seconds = readSeconds(timestamp, 'timestamp');
-  const query = { feedIDs: asked.join(','), timestamp: seconds };
+  const startedMs = performance.now();
+  const ask = (part: readonly FeedId[]) =>
+    readPart(requester, part, seconds, withRest(options, performance.now() - startedMs));
+  const parts = await inParts(requester, readFeedIds(feedIds), ask);
+  const { details } = parts.at(-1) as BulkReports; // at least one stream was asked for
+  return {
+    reports: parts.flatMap(({ reports }) => reports),
+    missing: parts.flatMap(({ missing }) => missing),
+    details,
+  };
+};
+
+const readPart = async (
+  requester: Get,
+  asked: readonly FeedId[],
+  timestamp: number,
+  options?: CallOptions,
+): Promise<BulkReports> => {
+  const query = { feedIDs: asked.join(','), timestamp };
   const { body, details } = await withExtension(requester, 'missing', (extended) => {
     const target = targetOf(paths.reportBulk, extended ? { ...query, missing: true } : query);
     return requester.get<Partial<Body<'PartialReports'>>>(target, options);
@@ -179,6 +196,16 @@ export const readPage = async (
   checkPage(reports, startTimestamp, more);
   return { reports, more, details };
 };
+
+/** As `readPage`, with a smaller limit on a server that rejects this one. */
+export const readLargePage = (
+  requester: Get,
+  feedId: string,
+  startTimestamp: number,
+  limit: number,
+  options?: InnerCallOptions,
+): Promise<ReceivedPage> =>
+  withPageLimit(requester, readLimit(limit), (most) => readPage(requester, feedId, startTimestamp, most, options));
 
 /** A page in the form that callers get. */
 export const toReportPage = (

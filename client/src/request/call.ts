@@ -15,6 +15,12 @@ export type InnerCallOptions = CallOptions & {
   readonly retryRateLimited?: boolean;
 };
 
+/** The options of a call of several requests for one that starts now: with what is left of the time-out. */
+export const withRest = (options: CallOptions | undefined, elapsedMs: number): CallOptions | undefined =>
+  options?.timeoutMs === undefined
+    ? options
+    : { ...options, timeoutMs: Math.max(1, Math.ceil(options.timeoutMs - elapsedMs)) };
+
 export type Call = {
   /** Aborted with the typed error when time is up or the caller ends the call. */
   readonly signal: AbortSignal;

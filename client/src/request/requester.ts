@@ -40,6 +40,8 @@ export type Requester = {
   readonly wsUrls: readonly string[];
   /** Names of extensions that the server has rejected and that are not requested again (D96). */
   readonly lacks?: Set<string>;
+  /** The most that the server was found to allow at once; absent until it rejects more (D251). A `limit` of 0: none may be given. */
+  readonly bounds?: { limit?: number; feedIds?: number } | undefined;
   readonly fetch: typeof fetch;
   readonly emit: EmitEvent;
   /** The corrected clock, in milliseconds. */
@@ -90,6 +92,7 @@ export const createRequester = (settings: Settings): Requester => {
     },
     fetch: settings.fetch,
     lacks: new Set(),
+    bounds: {},
     emit: settings.emit,
     nowMs,
   };

@@ -3,7 +3,7 @@
 import { limits, secondsMax } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 import { continueAfter, type PageCursor } from '../page-walk.ts';
-import { type ReceivedPage, readPage } from '../reads.ts';
+import { type ReceivedPage, readLargePage } from '../reads.ts';
 import type { Requester } from '../request/requester.ts';
 import { type ReceivedReport, stepMsOf } from './received-report.ts';
 import type { StreamGap } from './state.ts';
@@ -24,7 +24,7 @@ const oldestKept = (error: unknown, start: number): number | undefined => {
 
 /** A page from a second, or from the oldest that is retained. That one advances between requests, so each retry starts a little later. */
 const readKeptPage = async (
-  requester: Pick<Requester, 'get'>,
+  requester: Pick<Requester, 'get' | 'bounds'>,
   feedId: string,
   from: number,
   signal: AbortSignal,
@@ -32,8 +32,8 @@ const readKeptPage = async (
   let start = from;
   for (let tries = 1; ; tries += 1)
     try {
-      // The largest page, so that one second of a stream in milliseconds always fits.
-      return { start, ...(await readPage(requester, feedId, start, limits.pageLimitMax, { signal })) };
+      // The largest page, so that one second of a stream in milliseconds fits.
+      return { start, ...(await readLargePage(requester, feedId, start, limits.pageLimitMax, { signal })) };
     } catch (error) {
       const oldest = oldestKept(error, start);
       if (oldest === undefined || tries > oldestTriesMax) throw error;
@@ -47,7 +47,7 @@ const readKeptPage = async (
  * short page may be all that a server returns at once.
  */
 export async function* readAfter(
-  requester: Pick<Requester, 'get'>,
+  requester: Pick<Requester, 'get' | 'bounds'>,
   feedId: string,
   lastMs: number,
   signal: AbortSignal,

@@ -135,10 +135,10 @@ const createAttempts = (origin: string | undefined, parts: ConnectionParts, onLi
       signed = await raceSignal(requester.sign(method, target), signal);
       return signed.headers;
     };
-    const { get, fetch, nowMs, emit } = requester;
+    const { get, bounds, fetch, nowMs, emit } = requester;
     const startedMs = nowMs();
     const options = { feedIds, origin, backpressure, silenceMs, signal };
-    const request = { ...options, baseUrl, wsUrl, get, sign, fetch, nowMs, position };
+    const request = { ...options, baseUrl, wsUrl, get, bounds, sign, fetch, nowMs, position };
     const end = (reason: string, retryAfterMs = 0): Attempt => {
       const liveMs = openedMs === undefined ? 0 : Math.max(1, performance.now() - openedMs);
       emit({ kind: 'disconnected', url: wsUrl, feedIds, reason, liveMs, reports, bytes });

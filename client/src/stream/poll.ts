@@ -75,13 +75,13 @@ const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: strin
 
 /** Delivers what was observed after `fromMs`; returns the last observation. */
 const readNew = async (
-  { get, signal }: ConnectionRequest,
+  { get, bounds, signal }: ConnectionRequest,
   feedId: string,
   fromMs: number,
   { report, missed }: ConnectionHandlers,
 ): Promise<number> => {
   let last = fromMs;
-  for await (const found of readAfter({ get }, feedId, fromMs, signal, () => missed(undefined))) {
+  for await (const found of readAfter({ get, bounds }, feedId, fromMs, signal, () => missed(undefined))) {
     for (const one of found) report(one, undefined);
     last = found.at(-1)?.observationsMs ?? last;
     // The next round reads the rest, which saves the empty page at the end.

@@ -23,6 +23,7 @@ export type ConnectionRequest = {
   readonly origin: string | undefined;
   readonly sign: (method: 'GET', target: string) => Promise<Readonly<Record<string, string>>>;
   readonly get: Requester['get'];
+  readonly bounds: Requester['bounds'];
   readonly fetch: typeof fetch;
   readonly nowMs: () => number;
   /** The server's position to resume from; only where a transport has positions. */

@@ -19,6 +19,10 @@ export type SpecProxyOptions = {
   readonly nowMs?: () => number;
   /** Reports of a page at most, whatever is asked for. */
   readonly pageMax?: number;
+  /** A larger `limit` is 400. */
+  readonly limitMax?: number;
+  /** More feed IDs in one request are 400. */
+  readonly feedIdsMax?: number;
   /** False: no WebSockets either, as in the specification alone. */
   readonly push?: boolean;
 };
@@ -59,6 +63,14 @@ const refusalOf = (method: string | undefined, target: string, isUpgrade: boolea
   return unknown === undefined ? undefined : toErrorAnswer(400, `unknown parameter: ${unknown}`);
 };
 
+/** What it refuses because it is too much. */
+const excessOf = (target: string, { limitMax = Infinity, feedIdsMax = Infinity }: SpecProxyOptions) => {
+  const { searchParams } = new URL(target, 'http://proxy');
+  if (Number(searchParams.get('limit')) > limitMax) return toErrorAnswer(400, 'invalid limit');
+  const feedIds = searchParams.get('feedIDs')?.split(',') ?? [];
+  return feedIds.length > feedIdsMax ? toErrorAnswer(400, 'too many feed IDs') : undefined;
+};
+
 /** An answer of ours, reduced to what is defined. */
 const reduce = (status: number, text: string, pageMax: number): Answer => {
   const body = text === '' ? {} : JSON.parse(text);
@@ -74,10 +86,8 @@ const readBody = async (message: IncomingMessage): Promise<string> => {
 };
 
 /** Listens on a free port; `upstreamOf` is asked for each request, so that the server behind may change. */
-export const openSpecProxy = async (
-  upstreamOf: () => string,
-  { nowMs = Date.now, pageMax = Number.POSITIVE_INFINITY, push = true }: SpecProxyOptions = {},
-): Promise<SpecProxy> => {
+export const openSpecProxy = async (upstreamOf: () => string, options: SpecProxyOptions = {}): Promise<SpecProxy> => {
+  const { nowMs = Date.now, pageMax = Number.POSITIVE_INFINITY, push = true } = options;
   const answered: (readonly [string, number | 'ws'])[] = [];
   const sockets = new Set<Duplex>();
   const headersOf = ({ type, body }: Answer) => ({
@@ -97,7 +107,7 @@ export const openSpecProxy = async (
       response.writeHead(answer.status, { ...headersOf(answer), ...more });
       response.end(request.method === 'HEAD' ? undefined : answer.body);
     };
-    const refusal = refusalOf(request.method, target, false);
+    const refusal = refusalOf(request.method, target, false) ?? excessOf(target, options);
     if (refusal !== undefined) {
       send(refusal);
       return;

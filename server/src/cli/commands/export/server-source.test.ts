@@ -95,7 +95,8 @@ const bare =
   (request, response) => {
     const url = new URL(request.url ?? '', 'http://x');
     asked.push(url.pathname);
-    const [start, limit] = [Number(url.searchParams.get('startTimestamp')), Number(url.searchParams.get('limit'))];
+    const start = Number(url.searchParams.get('startTimestamp'));
+    const limit = Number(url.searchParams.get('limit') ?? 10);
     if (url.pathname !== '/api/v1/reports/page') return void response.writeHead(404).end('{"error":"not found"}');
     if (limit > pageMax) return void response.writeHead(400).end('{"error":"limit is too large"}');
     const reports = [first, second, third].filter(({ observationsMs }) => observationsMs >= start * 1_000);

@@ -2,7 +2,7 @@
 // be read.
 import { type Client, SealpostError } from '@sealpost/client';
 import type { ExportStream } from '@sealpost/client/export';
-import { type CatalogEntry, type FeedId, limits, parseFeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
+import { type CatalogEntry, type FeedId, parseFeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
 import type { Damage, Store, StoredReport } from '../../../store/store.ts';
 import type { OpenClient } from '../../credentials.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
@@ -74,9 +74,6 @@ async function* storedPages(
   }
 }
 
-/** Reports in a page: the most that our servers give, then less for servers that reject it. */
-const pageLimits = [limits.pageLimitMax, 100, 10] as const;
-
 /** Reads a server: ours, or any other with the API of the specification. */
 export const createServerSource = (
   openClient: OpenClient,
@@ -146,15 +143,10 @@ async function* serverPages(
   signal: AbortSignal,
   tell: (problem: string) => void,
 ): AsyncGenerator<readonly ReportJson[]> {
-  let [start, size, hasBegun] = [from, 0, false];
+  let [start, hasBegun] = [from, false];
   while (start <= to) {
     try {
-      for await (const { reports } of client.pages(feedId, {
-        from: start,
-        to,
-        limit: pageLimits[size] ?? 10,
-        signal,
-      })) {
+      for await (const { reports } of client.pages(feedId, { from: start, to, signal })) {
         hasBegun = true;
         yield reports;
       }
@@ -168,9 +160,7 @@ async function* serverPages(
             `${name}: the server keeps reports from ${formatSecond(Math.ceil(oldest))} on; earlier ones are missing.`,
           );
         start = Math.ceil(oldest) + 1; // it moves on while we ask
-      } else if (error.status === 400 && !hasBegun && size < pageLimits.length - 1)
-        size += 1; // a server may allow smaller pages only
-      else throw error;
+      } else throw error;
     }
   }
 }

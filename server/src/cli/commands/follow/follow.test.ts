@@ -25,7 +25,7 @@ let env: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
   source = await openService(streams, signerSets, Date.now);
-  bare = await openSpecProxy(() => source.url, { pageMax: 7, push: false });
+  bare = await openSpecProxy(() => source.url, { pageMax: 7, limitMax: 50, push: false });
   const { userId, secret } = await source.addAccount(['public']);
   env = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret };
   writeFileSync(catalog, JSON.stringify({ feeds: streams }));

@@ -30,8 +30,6 @@ export type PagesParts = {
 
 /** Concurrent requests. */
 const parallelMax = 4;
-/** Reports in a page: the most that our servers give, then less for servers that reject it. */
-const pageLimits = [1_000, 100, 10];
 /** How often it looks whether a stream is due again. */
 const tickMs = 100;
 const pauseMinMs = 1_000;
@@ -54,10 +52,9 @@ export async function* readPages(spans: readonly StreamSpan[], parts: PagesParts
   const { signal, nowMs, sleep, pollMs } = parts;
   const waiting = spans.map((span): Job => ({ ...span, dueMs: 0, failures: 0, pages: undefined }));
   const steps = new Map<Job, Promise<Step>>();
-  const size = { index: 0 };
   let tick: Promise<void> | undefined;
   const startDue = (): void => {
-    for (const job of takeDue(waiting, nowMs(), parallelMax - steps.size)) steps.set(job, readNext(job, parts, size));
+    for (const job of takeDue(waiting, nowMs(), parallelMax - steps.size)) steps.set(job, readNext(job, parts));
     for (const step of steps.values()) step.catch(() => {}); // it may fail while another one is awaited
   };
   while (!signal.aborted && (waiting.length > 0 || steps.size > 0)) {
@@ -86,13 +83,12 @@ const takeDue = (waiting: Job[], nowMs: number, count: number): readonly Job[] =
 };
 
 /** One page of a stream. Transient failures are retried later, from the same second. */
-const readNext = async (job: Job, parts: PagesParts, size: { index: number }): Promise<Step> => {
+const readNext = async (job: Job, parts: PagesParts): Promise<Step> => {
   const { client, signal } = parts;
   const { feedId, until } = job;
   if (until !== null && job.start >= until) return { job, next: 'end' };
-  const { index } = size;
   const end = until === null ? {} : { to: until - 1 };
-  job.pages ??= client.pages(feedId, { from: job.start, ...end, limit: pageLimits[index] ?? 1, signal });
+  job.pages ??= client.pages(feedId, { from: job.start, ...end, signal });
   try {
     const { value, done } = await job.pages.next();
     job.failures = 0;
@@ -106,10 +102,6 @@ const readNext = async (job: Job, parts: PagesParts, size: { index: number }): P
     job.pages = undefined;
     if (signal.aborted) return { job, next: 'drop' };
     if (!(error instanceof SealpostError)) throw error;
-    if (error.status === 400 && error.code !== 'timestamp_out_of_bounds' && index < pageLimits.length - 1) {
-      size.index = index + 1; // a server may allow smaller pages only
-      return { job, next: 'more' };
-    }
     return recover(job, error, parts);
   }
 };
