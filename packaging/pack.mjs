@@ -1,7 +1,17 @@
 // Builds every package in a copy of the sources and packs them into one folder: `npm run pack [-- FOLDER]`, dist-packages by default.
 // A copy, because a dist/ in the work tree may hold files whose sources are gone, and may change while it is packed.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,10 +53,49 @@ const linkPackages = (stage) => {
   }
 };
 
+/**
+ * Adds to the manifests of the copies what their dependencies depend on by a range, at the version of the lock file: an installation is what was
+ * tested. npm reads no npm-shrinkwrap.json of a tarball that is installed from a file.
+ */
+const pinVersions = (stage) => {
+  const { packages } = JSON.parse(readFileSync(join(stage, 'package-lock.json'), 'utf8'));
+  /** The entry that Node resolves a name to, from a package's place. */
+  const resolveFrom = (place, name) => {
+    for (let at = place; ; at = at.replace(/(^|\/)[^/]*$/, '')) {
+      const path = join(at, 'node_modules', name);
+      if (packages[path] !== undefined && basename(at) !== 'node_modules') return path;
+      if (at === '') return undefined;
+    }
+  };
+  for (const folder of names.keys()) {
+    const file = join(stage, folder, 'package.json');
+    const manifest = JSON.parse(readFileSync(file, 'utf8'));
+    const direct = new Set(Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }));
+    const seen = new Set();
+    const queue = [[folder, false]];
+    for (const [place, isOptional] of queue) {
+      const { dependencies = {}, optionalDependencies = {} } = packages[place];
+      for (const [name, range] of Object.entries({ ...dependencies, ...optionalDependencies })) {
+        const found = resolveFrom(place, name);
+        const isOptionalHere = isOptional || name in optionalDependencies;
+        if (found === undefined || seen.has(found) || packages[found].link) continue;
+        seen.add(found);
+        queue.push([found, isOptionalHere]);
+        if (direct.has(name) || range === packages[found].version) continue;
+        direct.add(name);
+        const field = isOptionalHere ? 'optionalDependencies' : 'dependencies';
+        manifest[field] = { ...manifest[field], [name]: packages[found].version };
+      }
+    }
+    writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
+  }
+};
+
 const pack = (stage, target) => {
   copySources(stage);
   linkPackages(stage);
   run('npm', ['run', 'build'], stage);
+  pinVersions(stage);
   const published = workspaces.filter((folder) => readManifest(folder).private !== true);
   const places = published.map((folder) => `./${folder}`);
   const packed = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', target, ...places], stage));

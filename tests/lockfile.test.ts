@@ -1,6 +1,7 @@
 // The lock files say what is installed, and by which checksum.
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { readJson } from './support/source-tree.ts';
+import { readJson, root } from './support/source-tree.ts';
 
 type Entry = { readonly integrity?: string; readonly link?: true };
 const files = ['package-lock.json', 'tests/mutation/tools/package-lock.json'];
@@ -14,3 +15,11 @@ test.each(files)(
     expect(installed.length).toBeGreaterThan(150);
   },
 );
+
+test('lock file: npm sbom lists what the server depends on', () => {
+  const args = ['sbom', '--sbom-format=cyclonedx'];
+  const { components } = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' }));
+  expect(components.map(({ name }: { readonly name: string }) => name)).toEqual(
+    expect.arrayContaining(['lmdb', 'pino', 'ws']),
+  );
+});

@@ -70,6 +70,22 @@ test('package: the client installs 5 packages and at most 5 MB', () => {
   expect(bytes).toBeLessThan(5_000_000);
 });
 
+test('package: what is installed besides them has the versions of the lock file', () => {
+  const { packages } = readJson('package-lock.json') as { packages: Record<string, { readonly version?: string }> };
+  const locked = Object.entries(packages).map(
+    ([path, { version }]) => `${path.replace(/^.*node_modules\//, '')} ${version}`,
+  );
+  const place = join(stranger, 'node_modules');
+  const manifests = filesBelow(place).filter((path) =>
+    /^(.*\/node_modules\/)?(@[^/]+\/)?[^/]+\/package\.json$/.test(path),
+  );
+  const installed = manifests
+    .map((path) => JSON.parse(readFileSync(join(place, path), 'utf8')))
+    .filter(({ name, version }) => version !== undefined && ![...published.values()].includes(name));
+  expect(installed.length).toBeGreaterThan(40);
+  expect(installed.map(({ name, version }) => `${name} ${version}`).filter((one) => !locked.includes(one))).toEqual([]);
+});
+
 test('package: every package installs from its tarball', () => {
   expect(Object.keys(JSON.parse(run('npm', ['ls', '--json', '--depth=0'])).dependencies).sort()).toEqual(
     [...published.values()].sort(),
