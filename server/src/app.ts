@@ -8,6 +8,7 @@ import type { SecretBox } from './access/secrets.ts';
 import { createUsageCounter, type UsageCounter } from './access/usage.ts';
 import { createUsedSignatures, type UseSignature } from './access/used-signatures.ts';
 import type { Settings } from './config/config.ts';
+import { connectionsWithin } from './connections/descriptors.ts';
 import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
@@ -250,7 +251,11 @@ const openListener = async (
     {
       ...settings.listen,
       ...(tls && { tls }),
-      connections: { ...settings, addressOf: peerAddressOf(rules) },
+      connections: {
+        ...settings,
+        connectionsMax: allowedConnections(settings, observe),
+        addressOf: peerAddressOf(rules),
+      },
       onAccepted: load.accepted,
     },
     signIn === undefined ? handle : withSignIn(handle, signIn, newRequestId, observe),
@@ -289,6 +294,14 @@ const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
   const { subject, subjectAltName, validTo } = new X509Certificate(pem);
   const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
   return { names, validTo: new Date(validTo).toISOString() };
+};
+
+/** `connectionsMax`, or what the descriptors of the process allow. */
+const allowedConnections = ({ connectionsMax }: NodeSettings, observe: Observe): number => {
+  const { max, limit } = connectionsWithin(connectionsMax, 'public');
+  const message = `The limit of ${limit} file descriptors allows ${max} connections, not ${connectionsMax} (connectionsMax). Raise it (ulimit -n, LimitNOFILE).`;
+  if (max < connectionsMax) observe({ kind: 'warning', code: 'few_descriptors', message });
+  return max;
 };
 
 const apiRulesOf = (settings: NodeSettings): ApiRules => ({

@@ -10,6 +10,8 @@ import {
   fetchSigned,
   processesOf,
   type Server,
+  sealpost,
+  startProgram,
   startServer,
   type World,
 } from '../support/real-program.ts';
@@ -29,9 +31,9 @@ const connections = countOf('21');
 const descriptors = 256;
 
 /** Open until the server or the test closes it. */
-const dial = (): Promise<Socket> =>
+const dial = (port = server.port): Promise<Socket> =>
   new Promise((resolve) => {
-    const socket = connect(server.port, '127.0.0.1', () => resolve(socket));
+    const socket = connect(port, '127.0.0.1', () => resolve(socket));
     socket.on('error', () => resolve(socket));
   });
 
@@ -45,7 +47,7 @@ test.skipIf(!existsSync('/usr/bin/prlimit'))(
   async () => {
     for (const pid of processesOf(server.child))
       execFileSync('prlimit', ['--pid', String(pid), `--nofile=${descriptors}:`]);
-    const sockets = await Promise.all(Array.from({ length: connections }, dial));
+    const sockets = await Promise.all(Array.from({ length: connections }, () => dial()));
     let isSaid = false;
     void server.printed(/no_descriptors/).then(() => {
       isSaid = true;
@@ -70,4 +72,33 @@ test.skipIf(!existsSync('/usr/bin/prlimit'))(
     expect(metrics).toMatch(/^process_open_fds \d+$/m);
   },
   300_000,
+);
+
+test.each(['0', '1'])(
+  'descriptors: with few from the start, 400 clients leave some for the private listener and for new clients, and the log says so; %s workers',
+  async (workers) => {
+    const other = await createWorld();
+    const { folder, store, keyFile } = other;
+    const settings = ['--store', store, '--key-file', keyFile, '--workers', workers, '--listen', '127.0.0.1:0'];
+    const command = [process.execPath, sealpost, 'serve', '--json', ...settings, '--ops-listen', '127.0.0.1:0'];
+    const program = startProgram(['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, ...command], folder, {}, '/bin/sh');
+    const sockets: Socket[] = [];
+    try {
+      const [, url = '', opsUrl = ''] = await program.printed(/^\{"url":"([^"]+)","opsUrl":"([^"]+)"/m);
+      await program.printed(/"code":"few_descriptors","message":"[^"]* 256 /);
+      while (sockets.length < 400) sockets.push(await dial(Number(new URL(url).port)));
+      expect((await fetch(`${opsUrl}/livez`)).status).toBe(200);
+      expect(await (await fetch(`${opsUrl}/readyz`)).json()).toEqual({ ready: true, reasons: [] });
+      const target = `/api/v1/reports/latest?feedID=${other.feedId}`;
+      expect((await fetchSigned(url, target, other)).status).toBe(200);
+      const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
+      expect(metrics).toMatch(/^sealpost_connections_dropped_total\{reason="connections"\} [1-9]/m);
+      expect(metrics).toMatch(/^sealpost_connections_dropped_total\{reason="accept"\} 0$/m);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      program.child.kill('SIGTERM');
+      await program.finished;
+      other.remove();
+    }
+  },
 );

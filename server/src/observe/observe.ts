@@ -24,6 +24,7 @@ export type ReloadedCertificate = { readonly names: string; readonly validTo: st
 export const warningCodes = [
   'admin_reload_failed',
   'explorer_not_built',
+  'few_descriptors',
   'ingest_token_rejected',
   'keys_not_announced',
   'limits_not_shared',

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo, Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
 import { answerUnderWay, destroyOnError, explainClientError } from '../connections/client-error.ts';
-import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
+import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import {
   type ConnectionGuard,
   createConnectionGuard,
@@ -89,7 +89,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   server.once('close', descriptors.stop);
   server.setTimeout(silenceMaxMs);
   const guard = createConnectionGuard({
-    rules: guardRules,
+    rules: { ...guardRules, connectionsMax: connectionsWithin(guardRules.connectionsMax, 'private').max },
     monotonicMs: () => performance.now(),
     onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
   });
