@@ -1,5 +1,5 @@
 // The frame around every page: the header, the footer, and the announcements between them.
-import { effect } from '@preact/signals';
+import { effect, useComputed } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ExplorerPages, Page, usePreloading } from './pages.tsx';
 import { useExplorer } from './state/explorer.ts';
@@ -8,6 +8,7 @@ import { explainError } from './state/session.ts';
 import { Loading, Notice } from './ui/components.tsx';
 import { Account } from './ui/frame/account.tsx';
 import { Boundary } from './ui/frame/boundary.tsx';
+import { HistoryBanner } from './ui/frame/history-banner.tsx';
 import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
 import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
 import { Toasts } from './ui/frame/toasts.tsx';
@@ -256,16 +257,19 @@ const useFocusOnPage = () => {
 
 export const App = ({ code }: { readonly code: ExplorerPages }) => {
   usePreloading(code);
-  const { router, session, sandbox } = useExplorer();
+  const { router, session, sandbox, historyLoaded } = useExplorer();
   const main = useFocusOnPage();
   const { route } = router.address.value;
-  const timeOf = sandbox.value === undefined ? 'clock' : 'sandbox'; // what a page read for another time is read again
+  // What a page read for another time is read again; so is what it read while there was little history.
+  const isWhole = useComputed(() => historyLoaded.value === undefined).value;
+  const version = `${sandbox.value === undefined ? 'clock' : 'sandbox'} ${isWhole}`;
   return (
     <>
       <a class="skip-link" href="#main">
         Skip to content
       </a>
       <SandboxBanner />
+      <HistoryBanner />
       <Header route={route} />
       <Announcements />
       <main id="main" class="page" tabIndex={-1} ref={main}>
@@ -273,7 +277,7 @@ export const App = ({ code }: { readonly code: ExplorerPages }) => {
           {session.isPending.value ? (
             <Loading label="Signing in" lines={6} />
           ) : (
-            <Page key={timeOf} route={route} code={code} />
+            <Page key={version} route={route} code={code} />
           )}
         </Boundary>
       </main>

@@ -13,7 +13,7 @@ import { ExplorerContext } from './state/explorer.ts';
 import { keepFocus } from './state/focus.ts';
 import { createLive } from './state/live.ts';
 import { createRouter, straightenAddress } from './state/router.ts';
-import { watchSandbox } from './state/sandbox.ts';
+import { watchServer } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
 import { createBrowserStorage } from './state/settings/browser-storage.ts';
 import { createKept } from './state/settings/kept.ts';
@@ -47,7 +47,7 @@ shortcuts.add({
 const clock = createClock(window);
 const session = createSession(window);
 clock.follow(async () => (await session.client.peek().time()).serverTimeMs);
-const sandbox = watchSandbox(session, clock, window);
+const { sandbox, historyLoaded } = watchServer(session, clock, window);
 const signIn = createSignIn();
 const router = createRouter(window);
 const catalog = createCatalog(session);
@@ -82,6 +82,7 @@ if (root !== null) {
         unexpected,
         alerts,
         sandbox,
+        historyLoaded,
         signIn,
       }}
     >

@@ -220,6 +220,12 @@ export const bodies = {
           'Recent changes of public streams and signer sets, and ends that are expected within three months; the 10 nearest of each kind, latest first.',
       },
       sandbox: { $ref: '#/components/schemas/SandboxStatus' },
+      historyLoaded: {
+        type: 'number',
+        minimum: 0,
+        maximum: 1,
+        description: 'Of a demo only, while it loads simulated history: the share that is stored.',
+      },
     },
     required: [
       'ready',

@@ -149,6 +149,16 @@ const openIngest = async (
   };
 };
 
+/** What some nodes without workers have, in addition. */
+export type ReadExtras = {
+  /** Signs browsers in by a code. */
+  readonly signIn?: SignIn;
+  /** Makes it a sandbox. */
+  readonly sandbox?: SandboxParts;
+  /** Of a demo, for /status.json. */
+  readonly historyLoaded?: () => number | undefined;
+};
+
 /** Opens the public listener over a store that the caller closes. If a part fails to open, it closes those before it. */
 export const openReadPath = async (
   settings: ReadSettings,
@@ -157,9 +167,9 @@ export const openReadPath = async (
   box: SecretBox,
   observe: Observe,
   limiters?: SharedLimits,
-  signIn?: SignIn,
-  sandbox?: SandboxParts,
+  extras: ReadExtras = {},
 ): Promise<ReadPath> => {
+  const { sandbox } = extras;
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
   const load = watchLoad(settings.eventLoopLagMaxMs, tlsFilesOf(settings) !== undefined, monotonicMs);
@@ -191,7 +201,7 @@ export const openReadPath = async (
     onTrouble: (message, error) => observe({ kind: 'warning', code: 'usage_not_stored', message, error }),
   });
   try {
-    const parts = { load, longWork, usage, live, signIn, sandbox, hooks };
+    const parts = { load, longWork, usage, live, extras, hooks };
     return await openListener(settings, store, shown, box, observe, parts, limiters);
   } catch (error) {
     hooks?.drain();
@@ -207,8 +217,7 @@ type ReadParts = {
   readonly longWork: LongWork;
   readonly usage: UsageCounter;
   readonly live: Live;
-  readonly signIn: SignIn | undefined;
-  readonly sandbox: SandboxParts | undefined;
+  readonly extras: ReadExtras;
   readonly hooks: FaultHooks | undefined;
 };
 
@@ -218,7 +227,7 @@ const openListener = async (
   view: AdminView,
   box: SecretBox,
   observe: Observe,
-  { load, longWork, usage, live, signIn, sandbox, hooks }: ReadParts,
+  { load, longWork, usage, live, extras: { signIn, sandbox, historyLoaded }, hooks }: ReadParts,
   limiters: SharedLimits | undefined,
 ): Promise<ReadPath> => {
   let draining = false;
@@ -231,6 +240,7 @@ const openListener = async (
     rules,
     nowMs: Date.now,
     ...(sandbox && { reportNowMs: sandbox.reportNowMs, sandbox: sandbox.status }),
+    historyLoaded,
     monotonicMs: () => performance.now(),
     isDraining: () => draining,
     load,

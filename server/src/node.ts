@@ -5,10 +5,17 @@ import { createSharedLimiters } from './access/limit-exchange.ts';
 import { createMissingKeys } from './access/missing-keys.ts';
 import { createLimitSharing, type ShareLimits } from './access/node-limits.ts';
 import type { SecretBox } from './access/secrets.ts';
-import { type LiveView, type NodeSettings, openReadPath, openWritePath, type ReadPath, type WritePath } from './app.ts';
+import {
+  type LiveView,
+  type NodeSettings,
+  openReadPath,
+  openWritePath,
+  type ReadExtras,
+  type ReadPath,
+  type WritePath,
+} from './app.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config/config.ts';
-import type { SignIn } from './http/sign-in.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
@@ -17,7 +24,6 @@ import { createObserver, type Listener } from './observe/observe.ts';
 import { type TroubleWatch, watchFollowing, watchTroubles } from './observe/troubles.ts';
 import { type OpsListener, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
-import type { SandboxParts } from './sandbox/parts.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness } from './store/freshness.ts';
 import { limitsOf } from './store/retention.ts';
@@ -34,7 +40,7 @@ export type Node = {
   readonly stop: (reason: string) => Promise<void>;
 };
 
-export type NodeOptions = {
+export type NodeOptions = ReadExtras & {
   readonly settings: Settings;
   readonly version: string;
   /** The token of POST /ingest; without one the path does not exist. */
@@ -43,10 +49,6 @@ export type NodeOptions = {
   readonly logTo?: { readonly write: (line: string) => void };
   /** Says what the start waits for. */
   readonly starting?: StartWatch;
-  /** Signs browsers in by a code; only in a node without workers. */
-  readonly signIn?: SignIn;
-  /** Makes it a sandbox; only in a node without workers. */
-  readonly sandbox?: SandboxParts;
 };
 
 /** A stream is behind when its newest report is older than this. */
@@ -215,7 +217,7 @@ const openFront = async (
   observe: Listener,
   log: Log,
   starting: StartWatch,
-  { settings: { key }, signIn, sandbox }: NodeOptions,
+  { settings: { key }, ...extras }: NodeOptions,
 ): Promise<Front> => {
   const shareLimits =
     store.nodes &&
@@ -224,7 +226,7 @@ const openFront = async (
     );
   if (settings.workers === 0) {
     const read = await starting.part('the API to listen', () =>
-      openSingle(settings, store, view, box, observe, shareLimits, signIn, sandbox),
+      openSingle(settings, store, view, box, observe, shareLimits, extras),
     );
     return { ...read, check: () => undefined, degraded: () => [], damage: () => [], values: async () => [] };
   }
@@ -248,12 +250,11 @@ const openSingle = async (
   box: SecretBox,
   observe: Listener,
   shareLimits: ShareLimits | undefined,
-  signIn: SignIn | undefined,
-  sandbox: SandboxParts | undefined,
+  extras: ReadExtras,
 ): Promise<ReadPath> => {
-  if (shareLimits === undefined) return openReadPath(settings, store, view, box, observe, undefined, signIn, sandbox);
+  if (shareLimits === undefined) return openReadPath(settings, store, view, box, observe, undefined, extras);
   const { limiters, drain, receive } = createSharedLimiters();
-  const read = await openReadPath(settings, store, view, box, observe, limiters, signIn, sandbox);
+  const read = await openReadPath(settings, store, view, box, observe, limiters, extras);
   const stopSharing = shareLimits({ collect: drain, receive });
   return {
     ...read,

@@ -1,4 +1,4 @@
-import type { FeedId } from '@sealpost/protocol';
+import { decodeFullReport, type FeedId, headlinePriceOf, readReportBody } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { generateHistory, type HistoryOptions } from './history.ts';
 import type { DeliveredReport } from './simulation.ts';
@@ -108,4 +108,36 @@ test.each([
   [{ workers: -1 }, /expected a whole number from 0 to 64/],
 ])('invalid options are rejected: %o', async (wrong, message) => {
   await expect(collect({ ...options, ...wrong })).rejects.toThrow(message);
+});
+
+test('with fewer reports of each stream, the windows are contiguous with those of every second, and the prices the same', async () => {
+  const start = Math.ceil(from / 60) * 60;
+  const [every, fewer] = await Promise.all([
+    collect({ ...options, from: start, to: start + 359 }),
+    collect({ ...options, from: start, to: start + 299, everySeconds: 30 }),
+  ]);
+  for (const { stream, intervalSeconds } of createStreams('testnet')) {
+    const ours = ({ report }: DeliveredReport): boolean => report.feedID === stream.feedId;
+    const exact = every.filter(ours).map(({ report }) => report);
+    const rest = exact.filter(({ observationsTimestamp }) => observationsTimestamp >= start + 300);
+    const joined = [...fewer.filter(ours).map(({ report }) => report), ...rest];
+    expect(joined.length).toBe(exact.length === 0 ? 0 : 300 / Math.max(30, intervalSeconds) + 60 / intervalSeconds);
+    expect(joined[0]?.validFromTimestamp).toBe(exact[0]?.validFromTimestamp);
+    for (const [i, { validFromTimestamp }] of joined.entries())
+      if (i > 0) expect(validFromTimestamp).toBe((joined[i - 1]?.observationsTimestamp ?? 0) + 1);
+    const priceOf = ({ fullReport }: { fullReport: string }) =>
+      headlinePriceOf(readReportBody(decodeFullReport(fullReport as `0x${string}`).body)); // of the simulator
+    for (const one of joined)
+      expect(priceOf(one)).toBe(
+        priceOf(exact.find(({ observationsTimestamp }) => observationsTimestamp === one.observationsTimestamp) ?? one),
+      );
+  }
+  await expect(collect({ ...options, everySeconds: 7 })).rejects.toThrow('everySeconds is 7');
+});
+
+test('the newest batch comes first, with the same reports', async () => {
+  const settings = { ...options, from: from + 15, to: from + 174, everySeconds: 10 };
+  const batches = await collectBatches(settings);
+  expect(batches.length).toBeGreaterThan(1);
+  expect((await collectBatches({ ...settings, newestFirst: true, workers: 1 })).toReversed()).toEqual(batches);
 });

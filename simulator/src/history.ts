@@ -10,11 +10,15 @@ import {
   type SimulationOptions,
   type TimeRange,
 } from './simulation.ts';
-import { signSlice, slicesOf } from './slices.ts';
+import { type SliceOrder, signSlice, slicesOf } from './slices.ts';
 import { openThreads, type SliceSigner } from './threads.ts';
 
-/** The observations to report, and how many threads sign: one per core by default; 0 signs on the calling thread. */
-export type HistoryOptions = SimulationOptions & TimeRange & { readonly workers?: number | undefined };
+export type HistoryOptions = SimulationOptions &
+  TimeRange &
+  SliceOrder & {
+    /** How many threads sign: one per core by default; 0 signs on the calling thread. */
+    readonly workers?: number | undefined;
+  };
 
 /** Worker threads at most. */
 export const workersMax = 64;
@@ -24,16 +28,17 @@ const slicesPerThread = 2;
 
 /** Yields the reports of a time range in batches, none of them empty. Returning early ends the threads. */
 export async function* generateHistory(options: HistoryOptions): AsyncGenerator<readonly DeliveredReport[]> {
-  const { seed, networkType, n, f, feedIds, gaps, late, from, to, workers = availableParallelism() } = options;
+  const { seed, networkType, n, f, feedIds, everySeconds, gaps, late, from, to } = options;
+  const { workers = availableParallelism() } = options;
   checkOptions({ from, to }, workers);
   const observed = { from, to };
-  const simulationOptions = { seed, networkType, n, f, feedIds, gaps, late };
+  const simulationOptions = { seed, networkType, n, f, feedIds, everySeconds, gaps, late };
   const simulation = await createSimulation(simulationOptions);
   const signer =
     workers === 0 ? createLocalSigner(simulation, observed) : openThreads(workers, { ...simulationOptions, observed });
   const pending: Promise<readonly DeliveredReport[]>[] = [];
   try {
-    for (const slice of slicesOf(simulation, observed)) {
+    for (const slice of slicesOf(simulation, observed, options)) {
       const batch = signer.sign(slice);
       batch.catch(() => {}); // thrown when the reader gets to it, if it does
       pending.push(batch);

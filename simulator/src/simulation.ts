@@ -18,6 +18,8 @@ export type SimulationOptions = NetworkOptions &
   Faults & {
     /** Only these streams; all by default. */
     readonly feedIds?: readonly FeedId[] | undefined;
+    /** Streams with more reports have one per this many seconds, a multiple of their intervals; its window is as long. */
+    readonly everySeconds?: number | undefined;
   };
 
 /** Observation seconds, both ends included. */
@@ -47,9 +49,9 @@ export const roundOf = ({ observationsTimestamp }: Pick<ReportBody, 'observation
 
 /** Builds the network and binds the streams to the seed. */
 export const createSimulation = async (options: SimulationOptions): Promise<Simulation> => {
-  const { seed, feedIds } = options;
+  const { seed, feedIds, everySeconds = 1 } = options;
   const network = await createNetwork(options);
-  const streams = selectStreams(createStreams(network.networkType), feedIds);
+  const streams = selectStreams(createStreams(network.networkType), feedIds).map(atIntervalOf(everySeconds));
   const markets = streams.map((simulated) => createMarket(seed, simulated));
   const { deliveriesAt, delayMaxSeconds } = createSchedule(markets, options);
   const feeTokens = createFeeTokens(seed);
@@ -68,6 +70,19 @@ export const createSimulation = async (options: SimulationOptions): Promise<Simu
     },
   };
 };
+
+/** Keeps every so many observations of a stream, the last ones before multiples of `everySeconds`. */
+const atIntervalOf =
+  (everySeconds: number) =>
+  (simulated: SimulatedStream): SimulatedStream => {
+    const { intervalSeconds, phaseSeconds } = simulated;
+    if (intervalSeconds >= everySeconds) return simulated;
+    if (everySeconds % intervalSeconds !== 0)
+      throw new RangeError(
+        `everySeconds is ${everySeconds}, which is no multiple of an interval of ${intervalSeconds}.`,
+      );
+    return { ...simulated, intervalSeconds: everySeconds, phaseSeconds: everySeconds - intervalSeconds + phaseSeconds };
+  };
 
 const selectStreams = (
   streams: readonly SimulatedStream[],

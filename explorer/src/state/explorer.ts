@@ -9,7 +9,7 @@ import type { Chunks } from './code/chunks.ts';
 import type { Days } from './days.ts';
 import type { Live } from './live.ts';
 import type { Router } from './router.ts';
-import type { SandboxWatch } from './sandbox.ts';
+import type { ServerWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
 import type { BrowserStorage } from './settings/browser-storage.ts';
 import type { Kept } from './settings/kept.ts';
@@ -41,7 +41,8 @@ export type Explorer = {
   /** The language of programs to copy (ui/code-samples.ts); any text, because the browser may hold anything. */
   readonly sampleLanguage: Kept<string>;
   readonly alerts: Alerts;
-  readonly sandbox: SandboxWatch;
+  readonly sandbox: ServerWatch['sandbox'];
+  readonly historyLoaded: ServerWatch['historyLoaded'];
   readonly unexpected: Unexpected;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { SealpostError } from '@sealpost/client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { watchSandbox } from './sandbox.ts';
+import { watchServer } from './sandbox.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -18,15 +18,15 @@ const watch = (answers: (object | undefined | Error)[], page = { hidden: false }
       asks += 1;
       const answer = answers.length > 1 ? answers.shift() : answers[0];
       if (answer instanceof Error) throw answer;
-      return { status: { sandbox: answer } };
+      return { status: answer !== undefined && 'historyLoaded' in answer ? answer : { sandbox: answer } };
     },
   };
-  const watched = watchSandbox(
-    { client: signal(client) } as unknown as Parameters<typeof watchSandbox>[0], // of a client, it uses the status
+  const { sandbox: watched, historyLoaded } = watchServer(
+    { client: signal(client) } as unknown as Parameters<typeof watchServer>[0], // of a client, it uses the status
     { runFrom: (timeMs, speed) => void runs.push([timeMs, speed]) },
-    { document: page, setTimeout } as unknown as Parameters<typeof watchSandbox>[2], // of a document, whether it is hidden
+    { document: page, setTimeout } as unknown as Parameters<typeof watchServer>[2], // of a document, whether it is hidden
   );
-  return { watched, runs, asks: () => asks };
+  return { watched, historyLoaded, runs, asks: () => asks };
 };
 
 const pass = (minutes: number) => vi.advanceTimersByTimeAsync(minutes * 60_000);
@@ -76,4 +76,14 @@ test('sandbox: a request that fails later is repeated as soon as any other', asy
   await pass(1);
   expect(watched.value).toEqual({ ...sandbox, timeMs: 6_000_000 });
   expect(asks()).toBeGreaterThan(20);
+});
+
+test('sandbox: a demo is asked again while it loads its history, and no more afterwards', async () => {
+  const { watched, historyLoaded, asks } = watch([{ historyLoaded: 0.4 }, away, { historyLoaded: 0.9 }, undefined]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([historyLoaded.value, watched.value]).toEqual([0.4, undefined]);
+  await pass(1);
+  expect([historyLoaded.value, asks()]).toEqual([undefined, 4]);
+  await pass(60);
+  expect(asks()).toBe(4);
 });

@@ -1,4 +1,5 @@
-// The sandbox that the page is served by, if it is one: its time, which the clock then follows, and its faults.
+// Whether the page is served by a sandbox or by a demo that loads its history: the time of a sandbox, which the clock then follows, its faults, and how much
+// history is there.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { type BackoffRules, backOffMs, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
@@ -8,39 +9,50 @@ import type { Session } from './session.ts';
 /** Undefined until it is known, and where the server is no sandbox. */
 export type SandboxWatch = ReadonlySignal<Body<'SandboxStatus'> | undefined>;
 
+export type ServerWatch = {
+  readonly sandbox: SandboxWatch;
+  /** From 0 to 1; undefined until it is known, where all of it is there, and where the server is no demo. */
+  readonly historyLoaded: ReadonlySignal<number | undefined>;
+};
+
 const everyMs = 2_000;
 const retryRules: BackoffRules = { minMs: 1_000, maxMs: 60_000 };
 
-/** Asks until there is an answer, with back-off; of a sandbox again and again. While the page is hidden, only the first request is sent. */
-export const watchSandbox = (
+/** Asks until there is an answer, with back-off; then again and again where there is something to follow. While the page is hidden, only the first request is sent. */
+export const watchServer = (
   { client }: Pick<Session, 'client'>,
   clock: Pick<Clock, 'runFrom'>,
   { document, setTimeout }: Pick<Window, 'document' | 'setTimeout'>,
-): SandboxWatch => {
+): ServerWatch => {
+  const historyLoaded = signal<number | undefined>(undefined);
   const sandbox = signal<Body<'SandboxStatus'> | undefined>(undefined);
   let failures = 0;
   const look = async (): Promise<void> => {
     const read = await readStatus(client.peek());
     if (read === 'failed') failures += 1;
-    else if (read !== undefined) {
-      clock.runFrom(read.timeMs, read.paused ? 0 : read.speed);
-      sandbox.value = read;
+    else {
+      historyLoaded.value = read?.historyLoaded;
+      if (read?.sandbox !== undefined) {
+        const { timeMs, paused, speed } = read.sandbox;
+        clock.runFrom(timeMs, paused ? 0 : speed);
+        sandbox.value = read.sandbox;
+      }
     }
-    if (sandbox.peek() !== undefined) lookAfter(everyMs);
+    if (sandbox.peek() !== undefined || historyLoaded.peek() !== undefined) lookAfter(everyMs);
     else if (read === 'failed') lookAfter(backOffMs(retryRules, failures - 1, Math.random));
   };
   const lookAfter = (ms: number): void => {
     setTimeout(() => (document.hidden ? lookAfter(everyMs) : void look()), ms);
   };
   void look();
-  return sandbox;
+  return { sandbox, historyLoaded };
 };
 
 type StatusClient = ReturnType<Session['client']['peek']>;
 
-const readStatus = async (client: StatusClient): Promise<Body<'SandboxStatus'> | undefined | 'failed'> =>
+const readStatus = async (client: StatusClient): Promise<Body<'Status'> | undefined | 'failed'> =>
   client.status().then(
-    ({ status }) => status.sandbox,
+    ({ status }) => status,
     // A fault of the sandbox may be the reason; a server without this route is no sandbox.
     (error: unknown) => (error instanceof SealpostError && error.code === 'not_supported' ? undefined : 'failed'),
   );

@@ -60,6 +60,8 @@ export type ApiParts = {
   readonly monotonicMs: () => number;
   /** What /status.json says of a sandbox. */
   readonly sandbox?: StatusParts['sandbox'];
+  /** What /status.json says of a demo. */
+  readonly historyLoaded?: StatusParts['historyLoaded'];
   readonly isDraining: () => boolean;
   readonly load: Load;
   readonly longWork: LongWork;
@@ -93,7 +95,15 @@ const fixedHandlers = {
   signers,
 } satisfies Partial<Handlers>;
 
-const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFile }: ApiParts): Handlers => ({
+const createHandlers = ({
+  rules,
+  isDraining,
+  monotonicMs,
+  live,
+  sandbox,
+  historyLoaded,
+  findFile,
+}: ApiParts): Handlers => ({
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
   reportAt: createReportAtRoute(),
@@ -101,7 +111,7 @@ const createHandlers = ({ rules, isDraining, monotonicMs, live, sandbox, findFil
   reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
   reportCoverageMany: createCoverageManyRoute(monotonicMs),
-  status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox }),
+  status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox, historyLoaded }),
   openapi: createOpenApiRoute(rules),
   docs: createDocsRoute(findFile),
   ...live,

@@ -11,6 +11,8 @@ export type StatusParts = {
   readonly monotonicMs: () => number;
   /** In a sandbox alone. */
   readonly sandbox?: (() => Body<'SandboxStatus'>) | undefined;
+  /** In a demo that loads its history: how much is stored, 0 to 1. */
+  readonly historyLoaded?: (() => number | undefined) | undefined;
 };
 
 const everyMs = 1_000;
@@ -28,7 +30,7 @@ export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
 };
 
 const render = async (
-  { rules: { network, version }, isDraining, sandbox }: StatusParts,
+  { rules: { network, version }, isDraining, sandbox, historyLoaded }: StatusParts,
   { reports, admin, nowMs, reportNowMs }: RouteContext,
   uptimeSeconds: number,
 ): Promise<string> => {
@@ -36,6 +38,7 @@ const render = async (
   const fresh = await readFreshness(reports, streams, reportNowMs).catch((): undefined => undefined);
   const reasons = reasonsOf(fresh, isDraining());
   const behind = fresh?.behind ?? [];
+  const loaded = historyLoaded?.();
   const status: Body<'Status'> = {
     ready: reasons.length === 0,
     reasons,
@@ -52,6 +55,7 @@ const render = async (
     },
     changes: recentChanges(admin, reportNowMs),
     ...(sandbox && { sandbox: sandbox() }),
+    ...(loaded !== undefined && { historyLoaded: loaded }),
   };
   return JSON.stringify(status);
 };

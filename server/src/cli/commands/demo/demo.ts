@@ -13,7 +13,7 @@ import { formatNumberOf } from '../../formats.ts';
 import { demoFiles, findProfile } from '../../profiles.ts';
 import { printJson, type Session, untilAborted } from '../../session.ts';
 import { readVersion } from '../../version.ts';
-import { type FeedOptions, startFeed } from './feed.ts';
+import { type DemoFeed, type FeedOptions, startFeed } from './feed.ts';
 import {
   type DemoWorld,
   demoFeedIds,
@@ -42,7 +42,11 @@ export const demoCommand: PlainCommand = {
       help: 'API port; the private listener uses the next one. 0 picks free ports',
       default: '7401',
     },
-    { flag: '--past <minutes>', help: 'minutes of history to generate in the background', default: '60' },
+    {
+      flag: '--past <minutes>',
+      help: 'minutes of history to generate in the background',
+      default: `${pastMinutesMax}`,
+    },
     { flag: '--link', help: 'print a new sign-in link for the demo running in the folder, and exit' },
     { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
     ...settingOptions(['store', 'requestsPerSecond', 'origins', 'logLevel'], {
@@ -88,6 +92,7 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const starting = watchStart((text) => toStderr(`${text}\n`));
   const json = options.json === true;
   const run = { session, signal, starting, folder, world, pastSeconds, recentSeconds, json };
+  let feed: DemoFeed | undefined;
   try {
     const { openNode } = await import('../../../node.ts'); // its help does not load a server
     const node = await openNode({
@@ -100,8 +105,13 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
         codes: createSignInCodes(world.secret, session.nowMs),
         credentials: { userId: world.userId, secret: world.secret },
       },
+      historyLoaded: () => feed?.historyLoaded(),
     }).catch((error: unknown) => explainStart(error, folder));
-    await runDemo(node, run, () => announce(session, node, folder, world, settings.explorer, run.json));
+    const onReady = (started: DemoFeed): Promise<void> => {
+      feed = started;
+      return announce(session, node, folder, world, settings.explorer, run.json);
+    };
+    await runDemo(node, run, onReady);
   } finally {
     starting.end();
   }
@@ -144,7 +154,7 @@ const printLink = async (session: Session, folder: string, json: boolean): Promi
   await (json ? printJson(session, { link }) : session.write(`${link}\n`));
 };
 
-/** Passes log lines on, but slow commits once: while an hour of history is written, a laptop's disk is slow every second. */
+/** Passes log lines on, but slow commits once: while a day of history is written, a laptop's disk is slow every second. */
 export const createQuietLog = (write: (line: string) => void): ((line: string) => void) => {
   let isTold = false;
   return (line) => {
@@ -164,7 +174,7 @@ type DemoRun = FeedOptions & {
 };
 
 /** Feeds a node until the demo is interrupted, and stops it. Rejects when any part fails. */
-const runDemo = async (node: Node, run: DemoRun, onReady: () => Promise<void>): Promise<void> => {
+const runDemo = async (node: Node, run: DemoRun, onReady: (feed: DemoFeed) => Promise<void>): Promise<void> => {
   try {
     await feedUntilInterrupted(node, run, onReady);
   } catch (error) {
@@ -174,7 +184,11 @@ const runDemo = async (node: Node, run: DemoRun, onReady: () => Promise<void>): 
   await node.stop(String(run.signal.reason));
 };
 
-const feedUntilInterrupted = async (node: Node, run: DemoRun, onReady: () => Promise<void>): Promise<void> => {
+const feedUntilInterrupted = async (
+  node: Node,
+  run: DemoRun,
+  onReady: (feed: DemoFeed) => Promise<void>,
+): Promise<void> => {
   const { session, signal, starting, folder, world } = run;
   const interrupted = untilAborted(signal);
   await starting.part('the demo account', () => registerDemo(node.write.store, folder, world, session.nowMs()));
@@ -185,7 +199,7 @@ const feedUntilInterrupted = async (node: Node, run: DemoRun, onReady: () => Pro
       Promise.race([feed.ready, feed.failed, interrupted]),
     );
     starting.end();
-    if (!signal.aborted) await onReady();
+    if (!signal.aborted) await onReady(feed);
     await Promise.race([feed.failed, interrupted]);
   } finally {
     await feed.stop();

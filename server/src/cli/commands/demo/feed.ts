@@ -6,7 +6,7 @@ import { startThread } from '../../../runtime/threads.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import { createProgress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
-import { cutSpans, findGaps } from './gaps.ts';
+import { countReports, cutSpans, findGaps, planPast } from './gaps.ts';
 import type { DemoBatch, DemoThreadOptions } from './thread.ts';
 import type { DemoWorld } from './world.ts';
 
@@ -21,6 +21,8 @@ export type FeedOptions = {
 };
 
 export type DemoFeed = {
+  /** How much of the missing history is stored, 0 to 1; undefined once all of it is. */
+  readonly historyLoaded: () => number | undefined;
   /** Resolves once the last minutes are stored. */
   readonly ready: Promise<void>;
   /** Rejects when the simulated network or the store fails; never resolves. */
@@ -33,19 +35,22 @@ const threadOptions = async (
   { session, world, pastSeconds, recentSeconds }: FeedOptions,
 ) => {
   const now = Math.floor(session.nowMs() / 1_000);
-  const gaps = await findGaps(store.reports, { from: now - pastSeconds, to: now });
+  const whole = { from: now - pastSeconds, to: now };
+  const spans = planPast(await findGaps(store.reports, whole), now);
   return {
     seed: world.seed,
     now,
-    recent: cutSpans(gaps, { from: now - recentSeconds, to: now }),
-    past: cutSpans(gaps, { from: now - pastSeconds, to: now - recentSeconds - 1 }),
+    recent: cutSpans(spans, { from: now - recentSeconds, to: now }),
+    past: cutSpans(spans, { from: whole.from, to: now - recentSeconds - 1 }),
   } satisfies DemoThreadOptions;
 };
 
 /** Feeds a node from the simulator's thread. */
 export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed> => {
   const { ingest } = node.write;
-  const thread = startThread('./thread', import.meta.url, await threadOptions(node, run));
+  const options = await threadOptions(node, run);
+  const thread = startThread('./thread', import.meta.url, options);
+  const total = countReports(options.past);
   const bar = createProgress(run.session.stderr);
   const stopping = new AbortController();
   let isReady = (): void => {};
@@ -58,15 +63,22 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
   });
   failed.catch(() => {}); // a failure while stopping is ignored
   let past = 0;
+  let isLoading = total > 0;
+  const fraction = (): number => Math.min(0.99, past / total); // the total is an estimate
   let underWay: Promise<unknown> = Promise.resolve();
   // Until it is ready, a failure of the store is one of the start.
   const submit = (part: DemoBatch['part'], lines: readonly string[]): Promise<readonly LineResult[]> =>
     part === 'recent' ? ingest.submit(lines, 1) : submitPatiently(ingest, lines, stopping.signal);
+  const endLoading = (): void => {
+    isLoading = false;
+    bar.end();
+  };
   const take = async ({ part, lines, last }: DemoBatch): Promise<void> => {
     if (lines.length > 0) requireAccepted(await submit(part, lines));
     if (part === 'past') past += lines.length;
-    if (part === 'past' && !run.json && !last) bar.update({ fraction: undefined, count: past, label: 'past reports' });
-    if (part === 'past' && last) bar.end();
+    if (part === 'past' && !run.json && !last)
+      bar.update({ fraction: fraction(), count: past, label: 'reports of history' });
+    if (part === 'past' && last) endLoading();
     if (part === 'recent' && last) isReady();
     thread.postMessage(part);
   };
@@ -80,7 +92,7 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
     await thread.terminate();
     await underWay;
   };
-  return { ready, failed, stop };
+  return { historyLoaded: () => (isLoading ? fraction() : undefined), ready, failed, stop };
 };
 
 const networkError = (why: string, cause?: Error): CommandError =>

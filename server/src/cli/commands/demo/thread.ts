@@ -1,15 +1,16 @@
-// The thread behind `sealpost demo`: signs what is missing of the simulated network's recent past, then its present and the rest of the past, and
-// hands lines over. The present comes first: the past waits while live reports are behind the clock.
+// The thread behind `sealpost demo`: signs what is missing of the simulated network's recent past, then its present and the rest of the past, the newest
+// part first, and hands lines over. The present comes first: the past waits while live reports are behind the clock.
 import { setTimeout } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { createSimulation, generateHistory, systemClock, type TimeRange } from '@sealpost/simulator';
+import { createSimulation, generateHistory, systemClock } from '@sealpost/simulator';
+import type { PastSpan } from './gaps.ts';
 
 export type DemoThreadOptions = {
   readonly seed: string;
   /** Signed first; live reports follow. */
-  readonly recent: readonly TimeRange[];
+  readonly recent: readonly PastSpan[];
   /** Signed after that, in the background. */
-  readonly past: readonly TimeRange[];
+  readonly past: readonly PastSpan[];
   readonly now: number;
 };
 
@@ -22,13 +23,13 @@ export type DemoBatch = {
 
 const { seed, recent, past, now } = workerData as DemoThreadOptions; // given by feed.ts
 const port = parentPort;
-/** Resolves the pending batch of each part; one per part is in progress. */
-const taken = new Map<DemoBatch['part'], () => void>();
-port?.on('message', (part: DemoBatch['part']) => taken.get(part)?.());
+/** Resolve the pending batches of each part, in order. */
+const taken: Readonly<Record<DemoBatch['part'], (() => void)[]>> = { recent: [], live: [], past: [] };
+port?.on('message', (part: DemoBatch['part']) => taken[part].shift()?.());
 
 const hand = (batch: DemoBatch): Promise<void> =>
   new Promise((resolve) => {
-    taken.set(batch.part, resolve);
+    taken[batch.part].push(resolve);
     port?.postMessage(batch);
   });
 
@@ -44,13 +45,17 @@ const liveFirst = async (): Promise<void> => {
   while (systemClock.nowMs() - liveUpToMs > behindMaxMs) await setTimeout(lookEveryMs);
 };
 
-const sendSpans = async (part: 'recent' | 'past', spans: readonly TimeRange[], workers: number): Promise<void> => {
+const sendSpans = async (part: 'recent' | 'past', spans: readonly PastSpan[], workers: number): Promise<void> => {
+  let before = Promise.resolve(); // two batches are under way: one is verified while the other is written
   for (const span of spans) {
-    for await (const batch of generateHistory({ seed, ...span, workers })) {
+    for await (const batch of generateHistory({ seed, ...span, workers, newestFirst: true })) {
       if (part === 'past') await liveFirst();
-      await hand({ part, lines: batch.map(({ report }) => JSON.stringify(report)), last: false });
+      const handed = hand({ part, lines: batch.map(({ report }) => JSON.stringify(report)), last: false });
+      await before;
+      before = handed;
     }
   }
+  await before;
   await hand({ part, lines: [], last: true });
 };
 
