@@ -33,7 +33,7 @@ const bounds: readonly (readonly [what: string, source: string, max: number])[] 
   ['the client, decoding and verifying', "export { createClient, decode, verify } from '@sealpost/client'", 37_900],
   ['decoding and verifying', "export { decode, verify } from '@sealpost/client'", 17_600],
   ['the calls latest and stream', "export { latest, openRequester, stream } from '@sealpost/client/calls'", 16_400],
-  ['the call latest', "export { latest, openRequester } from '@sealpost/client/calls'", 8_750],
+  ['the call latest', "export { latest, openRequester } from '@sealpost/client/calls'", 8_800],
   [
     'the calls latest and stream, decoding and verifying',
     "export { latest, openRequester, stream } from '@sealpost/client/calls'; export { decode, verify } from '@sealpost/client'",

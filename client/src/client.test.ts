@@ -234,9 +234,9 @@ test('signers: a body that has no signer sets is unexpected_answer, one without 
   }
 });
 
-test('discovery and feeds: entries without a feed ID or a name are unexpected_answer', async () => {
+test('discovery and feeds: entries without a feed ID are unexpected_answer', async () => {
   const { client } = scripted([
-    { status: 200, body: { feeds: [{ feedId }] } },
+    { status: 200, body: { feeds: [{ name: 'ETH/USD' }] } },
     { status: 200, body: { feeds: [null] } },
     { status: 200, body: { feeds: [{ feedID: 7 }] } },
     { status: 200, body: { feeds: [null] } },

@@ -47,10 +47,12 @@ const readFilter = (name: string, value: unknown): readonly [string, string] => 
 
 export type CatalogResult = { readonly feeds: readonly CatalogEntry[]; readonly details: AnswerDetails };
 
-// Only the feed ID and the name are required: a later server may have other fields.
-const isEntry = (raw: unknown): boolean => {
-  const { feedId, name } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
-  return typeof feedId === 'string' && typeof name === 'string';
+/** An entry of any server: the specification names only stream ID, pair and status. Without a name, it has that of its pair, else its feed ID. */
+const toEntry = (raw: unknown): CatalogEntry | undefined => {
+  const { feedID, feedId = feedID, name, baseAsset, quoteAsset } = Object(raw) as Readonly<Record<string, unknown>>; // looked at here
+  if (typeof feedId !== 'string') return undefined;
+  const pair = typeof baseAsset === 'string' && typeof quoteAsset === 'string' ? `${baseAsset}/${quoteAsset}` : feedId;
+  return { ...(raw as CatalogEntry), feedId, name: typeof name === 'string' ? name : pair }; // fields that others leave out are absent
 };
 
 /** The catalog, filtered: public streams, and with credentials and `hidden` the hidden ones that the account is entitled to. */
@@ -63,7 +65,9 @@ export const discovery = async (
   const query = readArgument(() => Object.fromEntries(given.map(([name, value]) => readFilter(name, value))));
   const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(targetOf(paths.discovery, query), options);
   if (body.feeds === null) return { feeds: [], details };
-  if (Array.isArray(body.feeds) && body.feeds.every(isEntry)) return { feeds: body.feeds, details };
+  const entries = Array.isArray(body.feeds) ? body.feeds.map(toEntry) : [undefined];
+  const feeds = entries.filter((entry) => entry !== undefined);
+  if (feeds.length === entries.length) return { feeds, details };
   const { status, requestId } = details;
   throw new SealpostError('unexpected_answer', 'The response is not a catalog.', { status, requestId });
 };

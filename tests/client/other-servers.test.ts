@@ -109,3 +109,17 @@ test('bulk: our server gets as many streams at once as it allows', async () => {
   expect(reports.map(({ feedID }) => feedID)).toEqual([...many, first]);
   expect(missing).toEqual([]);
 });
+
+test('catalog: entries of feed ID, pair and status are enough to find a stream and to read it', async () => {
+  const { client } = await openProxy({ bare: true });
+  const { feeds } = await client.discovery();
+  const { baseAsset, quoteAsset } = testStream(first);
+  expect(feeds.find(({ feedId }) => feedId === first)).toEqual({
+    feedId: first,
+    name: `${baseAsset}/${quoteAsset}`,
+    baseAsset,
+    quoteAsset,
+    status: 'live',
+  });
+  await expect(client.latest(`${baseAsset}/${quoteAsset}`)).rejects.toMatchObject({ code: 'ambiguous_stream' });
+});

@@ -23,6 +23,8 @@ export type SpecProxyOptions = {
   readonly limitMax?: number;
   /** More feed IDs in one request are 400. */
   readonly feedIdsMax?: number;
+  /** The catalog has only what the specification names. */
+  readonly bare?: boolean;
   /** False: no WebSockets either, as in the specification alone. */
   readonly push?: boolean;
 };
@@ -71,11 +73,15 @@ const excessOf = (target: string, { limitMax = Infinity, feedIdsMax = Infinity }
   return feedIds.length > feedIdsMax ? toErrorAnswer(400, 'too many feed IDs') : undefined;
 };
 
+type Entry = Readonly<Record<string, unknown>>;
+const toBareEntry = ({ feedId, baseAsset, quoteAsset, status }: Entry) => ({ feedId, baseAsset, quoteAsset, status });
+
 /** An answer of ours, reduced to what is defined. */
-const reduce = (status: number, text: string, pageMax: number): Answer => {
+const reduce = (status: number, text: string, pageMax: number, bare = false): Answer => {
   const body = text === '' ? {} : JSON.parse(text);
   if (status >= 400) return toErrorAnswer(status, String(body.error ?? ''));
   if (Array.isArray(body.reports)) body.reports = body.reports.slice(0, pageMax);
+  if (bare && Array.isArray(body.feeds)) body.feeds = body.feeds.map(toBareEntry);
   return { status, type: 'application/json', body: text === '' ? '' : JSON.stringify(body) };
 };
 
@@ -119,7 +125,7 @@ export const openSpecProxy = async (upstreamOf: () => string, options: SpecProxy
       const more = origins === undefined ? {} : { 'X-Cll-Available-Origins': origins };
       const max = target.startsWith('/api/v1/reports/page') ? pageMax : Number.POSITIVE_INFINITY;
       readBody(answer).then(
-        (text) => send(reduce(answer.statusCode ?? 0, text, max), more),
+        (text) => send(reduce(answer.statusCode ?? 0, text, max, options.bare), more),
         () => response.destroy(),
       );
     });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { btc, many, now, openReadingSample } from '../reading-sample.fixture.ts';
+import { against, btc, many, now, openReadingSample } from '../reading-sample.fixture.ts';
 
 const { service, alice, run, close } = await openReadingSample();
 afterAll(close);
@@ -92,6 +92,16 @@ describe('stream list --url', () => {
     const table = await run(['stream', 'list', '--url', service.url]);
     expect(table.stdout).toMatch(/^BTC\/USD-Streams-CexPrice +0x0003\S+ +testnet +live$/m);
     expect(table.stdout).toMatch(/\n6 streams\.\n$/);
+  });
+
+  test('a catalog of another server may have only feed ID, pair and status', async () => {
+    const entry = { feedId: btc, baseAsset: 'BTC', quoteAsset: 'USD', status: 'live' };
+    const listed = await against(
+      (_, response) => void response.end(JSON.stringify({ feeds: [entry] })),
+      (url) => run(['stream', 'list', '--url', url], { env: {} }),
+    );
+    expect([listed.stderr, listed.code]).toEqual(['', 0]);
+    expect(listed.stdout).toMatch(/^BTC\/USD +0x0003\S+ +live$/m);
   });
 
   test('a wrong secret is reported, and --store is rejected', async () => {

@@ -177,8 +177,8 @@ const list: PlainCommand = {
     const rows = streams.map((stream) => [
       stream.name,
       stream.feedId,
-      stream.networkType,
-      stream.status,
+      stream.networkType ?? '', // servers of others may leave out all but feed ID, pair and status
+      stream.status ?? '',
       stream.hidden ? 'hidden' : '',
       stream.decommissionedAt ?? (stream.expectedDecommissionAt ? `expected ${stream.expectedDecommissionAt}` : ''),
     ]);
