@@ -7,5 +7,5 @@ interface IReportVerifier {
     /// @param payload The report: `fullReport` of the API.
     /// @param parameterPayload The ABI-encoded address of the fee token; ignored where there is no fee.
     /// @return body What was signed: the ABI-encoded fields of the report's schema.
-    function verify(bytes calldata payload, bytes calldata parameterPayload) external returns (bytes memory body);
+    function verify(bytes calldata payload, bytes calldata parameterPayload) external payable returns (bytes memory body);
 }

@@ -7,7 +7,7 @@ import {IReportVerifier} from "./IReportVerifier.sol";
 /// @notice A report is `abi.encode(bytes32[3] context, bytes body, bytes32[] rs, bytes32[] ss, bytes32 vs)`. `context[0]` is the config digest of
 /// the signer set. A report is valid if exactly f + 1 distinct signers of that set signed `keccak256(keccak256(body) ‖ context)`.
 /// @dev Functions and errors have the signatures of the published verifier contracts, so that a caller works with either. This contract takes
-/// no fee, has no proxy, and accepts only the canonical encoding of a report.
+/// no fee, keeps ether that is sent with a report, as a published proxy without a fee manager does, has no proxy, and accepts only the canonical encoding of a report.
 contract ReportVerifier is IReportVerifier {
     struct SignerSet {
         /// Number of signers that may be faulty; 0 if the set is not registered.
@@ -25,6 +25,9 @@ contract ReportVerifier is IReportVerifier {
 
     /// @dev One byte of `vs` each, and the limit of the published contracts.
     uint256 private constant SIGNERS_MAX = 31;
+
+    /// @notice The zero address: there is no fee manager. Consumers that can pay fees ask for it.
+    address public constant s_feeManager = address(0);
 
     /// @notice The account that registers and retires signer sets.
     address public owner;
@@ -68,14 +71,14 @@ contract ReportVerifier is IReportVerifier {
     }
 
     /// @inheritdoc IReportVerifier
-    function verify(bytes calldata payload, bytes calldata) external view returns (bytes memory body) {
+    function verify(bytes calldata payload, bytes calldata) external payable returns (bytes memory body) {
         return verifyReport(payload);
     }
 
     /// @notice Verifies several reports: all are valid, or the call reverts.
     /// @param payloads The reports.
     /// @return bodies What was signed, in the order of the reports.
-    function verifyBulk(bytes[] calldata payloads, bytes calldata) external view returns (bytes[] memory bodies) {
+    function verifyBulk(bytes[] calldata payloads, bytes calldata) external payable returns (bytes[] memory bodies) {
         bodies = new bytes[](payloads.length);
         for (uint256 i = 0; i < payloads.length; ++i) bodies[i] = verifyReport(payloads[i]);
     }

@@ -63,9 +63,11 @@ const compileOnce = (input: string): Output => {
 /** Compiles everything; throws on an error, and on a warning about our own contracts. */
 export const compileAll = () => {
   const reentrant = 'tests/contracts/ReentrantVerifier.sol';
+  const tutorial = 'tests/contracts/TutorialConsumer.sol';
   const sources = {
     ...readOurs(),
     [reentrant]: readFileSync(join(root, reentrant), 'utf8'),
+    [tutorial]: readFileSync(join(root, tutorial), 'utf8'),
     ...readPublished(`${published}/Verifier.sol`),
     ...readPublished(`${published}/VerifierProxy.sol`),
   };
@@ -94,6 +96,7 @@ export const compileAll = () => {
     verifier: contract('contracts/ReportVerifier.sol', 'ReportVerifier'),
     settlement: contract('contracts/TradeSettlement.sol', 'TradeSettlement'),
     reentrantVerifier: contract(reentrant, 'ReentrantVerifier'),
+    tutorialConsumer: contract(tutorial, 'TutorialConsumer'),
     publishedVerifier: contract(`${published}/Verifier.sol`, 'Verifier'),
     publishedProxy: contract(`${published}/VerifierProxy.sol`, 'VerifierProxy'),
   };

@@ -13,7 +13,7 @@ import { compileAll, compilerVersion } from './compile.ts';
 import { createBody } from './reports.ts';
 import { accounts, openWorld, settlementErrors, start } from './world.ts';
 
-const { verifier, settlement, reentrantVerifier } = compileAll();
+const { verifier, settlement, reentrantVerifier, tutorialConsumer } = compileAll();
 
 test('contracts: the bytecode that ships is compiled from the sources', async () => {
   const text = [
@@ -117,6 +117,26 @@ test('contracts: a verifier that settles the trade again from within settles it 
   await world.send(consumer, 'function settle(uint256,bytes)', [0n, body]);
   expect(await world.call(evil, 'function succeeded() returns (bool)')).toBe(false);
   expect(await world.call(consumer, 'function balanceOf(address) returns (uint256)', [buyer])).toBe(2n * value);
+});
+
+test('contracts: a consumer that asks for the fee manager and sends ether works with ours as with the published contracts', async () => {
+  const { world, networks, ours, proxy } = await openVerifiers();
+  const prices = { nativeFee: 1n, linkFee: 1n, price: 7n, bid: 6n, ask: 8n };
+  const times = { validFromTimestamp: start, observationsTimestamp: start, expiresAt: start + 86_400 };
+  const bodyOf = (price: bigint) =>
+    encodeReportBody({ version: 3, feedId: secondStream(1), ...times, ...prices, price });
+  const report = (price: bigint) => networks[0]?.sign(bodyOf(price), 1) as Hex;
+  for (const to of [ours, proxy]) {
+    const consumer = await world.deploy(tutorialConsumer.bytecode, to);
+    const price = () => world.call(consumer, 'function lastPrice() returns (int192)');
+    await world.send(consumer, 'function verifyReport(bytes) payable', [report(7n)], { value: 5n });
+    expect(await price()).toBe(7n);
+    await world.send(consumer, 'function verifyReport(bytes) payable', [report(8n)]);
+    expect(await price()).toBe(8n);
+    await world.send(consumer, 'function verifyReports(bytes[]) payable', [[report(7n), report(9n)]], { value: 5n });
+    expect(await price()).toBe(9n);
+    expect(await world.balance(to)).toBe(10n);
+  }
 });
 
 const count = countOf('onchain');
