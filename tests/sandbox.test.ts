@@ -134,6 +134,81 @@ test('sandbox: it listens where it is told to, and its private listener on this 
   expect(await stop(both)).toBe(0);
 });
 
+test('sandbox: POST /sandbox/events pushes exact reports, which are served as they were answered', async () => {
+  const where = ['--at', '2026-03-13T14:30:00Z', '--paused', '--past', '0', '--streams', 'ETH/USD,AAPL/USD'];
+  const sandbox = await start(...where);
+  const post = async (body: unknown) => {
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await fetch(`${sandbox.opsUrl}/sandbox/events`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    return [answer.status, await answer.json()] as const;
+  };
+  const read = async (query: string) => (await fetchSigned(sandbox.url, `/api/v1/reports${query}`, sandbox)).json();
+  const t0 = 1_773_412_200;
+  const push = { type: 'push', stream: 'ETH/USD', price: '4200.123456789012345678' };
+  const [status, { events, state }] = await post([push, { ...push, price: '4201', bid: '4200.5', ask: '4201.5' }]);
+  expect([status, state.time, events.map((event: { time: string }) => event.time)]).toEqual([
+    200,
+    '2026-03-13T14:30:02.000Z',
+    ['2026-03-13T14:30:01Z', '2026-03-13T14:30:02Z'],
+  ]);
+  const [feedId] = sandbox.feedIds.filter((id) => id === events[0].report.feedID);
+  expect(await read(`?feedID=${feedId}&timestamp=${t0 + 1}`)).toEqual({ report: events[0].report });
+  expect(await read(`/latest?feedID=${feedId}`)).toEqual({ report: events[1].report });
+  const bodyOf = (report: { fullReport: `0x${string}` }) => decodeReportBody(decodeFullReport(report.fullReport).body);
+  expect(bodyOf(events[0].report)).toMatchObject({ price: 4_200_123456789012345678n, observationsTimestamp: t0 + 1 });
+  expect(bodyOf(events[1].report)).toMatchObject({ bid: 4_200_500000000000000000n, ask: 4_201_500000000000000000n });
+  expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).code).toBe(0);
+  expect(await read(`/latest?feedID=${feedId}`)).toEqual({ report: events[1].report }); // no simulated report follows
+  const late = { ...push, price: '4199', observedAt: t0 + 6, validFrom: t0 + 4 };
+  const [, lateAnswer] = await post(late);
+  expect(bodyOf(lateAnswer.events[0].report)).toMatchObject({
+    validFromTimestamp: t0 + 4,
+    observationsTimestamp: t0 + 6,
+  });
+  expect(await post({ ...late, price: '1' })).toMatchObject([
+    400,
+    { code: 'malformed_argument', field: 'observedAt', error: expect.stringContaining('was rejected') },
+  ]);
+  const stock = { type: 'push', stream: 'AAPL/USD', price: '190.5' };
+  const [, stockAnswer] = await post({ ...stock, fields: { marketStatus: 1 } });
+  expect(bodyOf(stockAnswer.events[0].report)).toMatchObject({ marketStatus: 1 });
+  expect(await post({ ...stock, fields: { volume: 1 } })).toMatchObject([400, { field: 'fields.volume' }]);
+  expect(await post({ ...push, price: 'much' })).toMatchObject([
+    400,
+    {
+      field: 'price',
+      error: 'price: is "much", expected a decimal as text such as "4200.55" with at most 18 decimals.',
+    },
+  ]);
+  expect(await post({ ...push, stream: 'DOGE/USD' })).toMatchObject([400, { field: 'stream' }]);
+  const said = await sealpost(
+    'sandbox',
+    'set',
+    'push',
+    '4300.5',
+    'stream=ETH/USD',
+    'fields={"nativeFee":"1"}',
+    '--url',
+    sandbox.opsUrl,
+  );
+  expect(said.stdout).toContain('push stream=ETH/USD price=4300.5 fields={"nativeFee":"1"}');
+  const recordFile = join(folder, 'pushed.json');
+  await sealpost('sandbox', 'record', '--out', recordFile, '--url', sandbox.opsUrl);
+  const reports = await reportsOf(sandbox);
+  expect(await stop(sandbox)).toBe(0);
+  const again = await start('--scenario', recordFile, '--paused');
+  await sealpost('sandbox', 'set', 'step', '20s', '--url', again.opsUrl);
+  await sealpost('sandbox', 'set', 'clear', '--url', again.opsUrl);
+  expect((await reportsOf(again))[0]).toBe(reports[0]);
+  await sealpost('sandbox', 'set', 'step', '5s', '--url', again.opsUrl);
+  expect((await reportsOf(again))[0]).not.toBe(reports[0]); // simulated again
+  expect(await stop(again)).toBe(0);
+});
+
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
   writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');
   const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--scenario', 'bad.json');

@@ -1,7 +1,7 @@
 // The entry `sealpost/sandbox`: a sandbox inside of another program, which @sealpost/testing uses. One process, no threads with a store in memory, nothing
 // on standard output. Time stands still but for steps.
 import { randomUUID } from 'node:crypto';
-import { type FeedId, formatDate, type SignerSet, type Stream } from '@sealpost/protocol';
+import { type FeedId, formatDate, type ReportJson, type SignerSet, type Stream } from '@sealpost/protocol';
 import { createSecretBox, parseKey } from './access/secrets.ts';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
@@ -11,6 +11,7 @@ import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
 import { deriveCredentials } from './sandbox/credentials.ts';
 import { isFaultAct, problemOf, setFaults } from './sandbox/director.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
+import { type PushedReport, pushReport } from './sandbox/push/push.ts';
 import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
 import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
@@ -22,6 +23,10 @@ export { durationMs } from './sandbox/faults/fields.ts';
 export type { JournaledRequest } from './sandbox/faults/journal.ts';
 export type { Fault } from './sandbox/faults/kinds.ts';
 export { FaultError } from './sandbox/faults/parse.ts';
+export { checkPushOptions, type PushOptions } from './sandbox/push/body.ts';
+export { SandboxError, unexpected } from './sandbox/push/errors.ts';
+export { type Moment, parseMoment } from './sandbox/push/moments.ts';
+export type { Price } from './sandbox/push/prices.ts';
 export { durationSeconds } from './sandbox/scenario/event-table.ts';
 export { parseScenario, type Scenario, ScenarioError } from './sandbox/scenario/parse.ts';
 export type { Faults, LineResult, SandboxClock, ScenarioAct, SignReport };
@@ -53,12 +58,12 @@ export type EmbeddedSandbox = {
   readonly faults: Faults;
   /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
   readonly ingest: (lines: readonly string[]) => Promise<readonly LineResult[]>;
+  /** Signs a report and ingests it. */
+  readonly push: (report: Omit<PushedReport, 'nowMs'>) => Promise<ReportJson>;
   /** Does what a scenario has for a second. A fault that cannot be set is a problem, no failure. */
   readonly perform: (act: ScenarioAct) => Promise<void>;
   /** Events of the scenario that could not happen. */
   readonly problems: () => readonly string[];
-  /** When a stream was last observed; undefined when it has no report. */
-  readonly newestMs: (feedId: FeedId) => number | undefined;
   /** Live connections to a stream. */
   readonly subscribers: (feedId: FeedId) => number;
   /** Ends connections, listeners and timers. */
@@ -92,9 +97,16 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
   }
   const { ingest, store, view } = node.write;
   const closing = new AbortController();
+  const ingestLines: EmbeddedSandbox['ingest'] = async (lines) => {
+    const results = await ingest.submit(lines, 1);
+    await delivered(node, await store.reports.position(), closing.signal);
+    return results;
+  };
+  const pushParts = { newestMs: store.reports.newestMs, view, sign, ingest: ingestLines };
   const administer = createAdministration(store, view, createOracles(seed), closing.signal);
   const perform = async (act: ScenarioAct): Promise<void> => {
     if (isFaultAct(act)) setFaults(faults, act, act.second * 1_000);
+    else if (act.kind === 'push') await pushReport(pushParts, { ...act.report, nowMs: act.second * 1_000 });
     // Time stands still here, so that speed and pause mean nothing.
     else if (act.kind !== 'speed' && act.kind !== 'pause') await administer(act);
   };
@@ -105,14 +117,10 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     ...account,
     clock,
     faults,
-    ingest: async (lines) => {
-      const results = await ingest.submit(lines, 1);
-      await delivered(node, await store.reports.position(), closing.signal);
-      return results;
-    },
+    ingest: ingestLines,
+    push: (report) => pushReport(pushParts, { ...report, nowMs: clock.nowMs() }),
     perform: (act) => perform(act).catch((error: unknown) => void problems.push(problemOf(act, error))),
     problems: () => [...problems],
-    newestMs: store.reports.newestMs,
     subscribers: (feedId) => [...(node.live?.opened() ?? [])].filter(({ feedIds }) => feedIds.includes(feedId)).length,
     close: () => {
       closing.abort();

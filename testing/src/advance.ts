@@ -1,14 +1,12 @@
 // Moves sandbox time, and delivers what the simulated network signs meanwhile.
-import type { DeliveredReport, Network, SimulatedStream } from '@sealpost/simulator';
-import { type EmbeddedSandbox, type ScenarioAct, stepMaxMs } from 'sealpost/sandbox';
-import { SandboxError } from './errors.ts';
+import type { DeliveredReport, SimulatedStream } from '@sealpost/simulator';
+import { type EmbeddedSandbox, SandboxError, type ScenarioAct, stepMaxMs } from 'sealpost/sandbox';
 import { type Duration, parseDuration } from './times.ts';
 
 /** The simulated network of a sandbox. */
 export type Source = {
   readonly streams: readonly SimulatedStream[];
   readonly deliverAt: (second: number) => Iterable<DeliveredReport>;
-  readonly networkAt: (second: number) => Network;
   /** What a scenario has to be done, in the order of its seconds; what is done is taken out. */
   readonly acts: ScenarioAct[];
   /** History that it starts with. */

@@ -1,8 +1,12 @@
 // The package's entry point.
-export type { Fault, JournaledRequest } from 'sealpost/sandbox';
-export { SandboxError } from './errors.ts';
+export {
+  type Fault,
+  type JournaledRequest,
+  type Moment,
+  type Price,
+  type PushOptions,
+  SandboxError,
+} from 'sealpost/sandbox';
 export type { SandboxOptions, StreamOption } from './options.ts';
-export type { Price } from './prices.ts';
-export type { PushOptions } from './push.ts';
 export { type Sandbox, type SandboxFault, startSandbox } from './sandbox.ts';
-export type { Duration, Moment } from './times.ts';
+export type { Duration } from './times.ts';

@@ -1,5 +1,5 @@
+import { SandboxError } from 'sealpost/sandbox';
 import { describe, expect, test } from 'vitest';
-import { SandboxError } from './errors.ts';
 import { readOptions, type SandboxOptions } from './options.ts';
 
 const now = Date.parse('2026-03-13T14:30:00.700Z');

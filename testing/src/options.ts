@@ -12,9 +12,15 @@ import {
   timeResolutionOf,
 } from '@sealpost/protocol';
 import { createCatalog, createSpecStream, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
-import { parseScenario, type Scenario, ScenarioError } from 'sealpost/sandbox';
-import { SandboxError, unexpected } from './errors.ts';
-import { type Moment, parseMoment } from './times.ts';
+import {
+  type Moment,
+  parseMoment,
+  parseScenario,
+  SandboxError,
+  type Scenario,
+  ScenarioError,
+  unexpected,
+} from 'sealpost/sandbox';
 
 /**
  * A stream: a pair such as `'ETH/USD'`, or a name of the simulated catalog; or one of your own, whose name need not be in it. Give `feedId`

@@ -46,7 +46,27 @@ test('sandbox: a push may be late, ahead of time, or leave a gap', async () => {
   expect(now()).toEqual(new Date((t0 + 60) * 1_000));
   expect(windowOf(await push('ETH/USD', 2, { at: t0 + 20 }))).toEqual([20, 20]);
   await expect(client.at('ETH/USD', t0 + 30)).rejects.toMatchObject({ code: 'report_not_found' });
-  await expect(push('ETH/USD', 3, { at: t0 + 55 })).rejects.toThrow(/^The report of ETH\/USD was rejected: .*window/i);
+  await expect(push('ETH/USD', 3, { at: t0 + 55 })).rejects.toThrow(
+    /^The report of ETH\/USD-Streams-CexPrice was rejected: .*window/i,
+  );
+});
+
+test('sandbox: a scenario pushes exact reports of a simulated stream, which has no others from then on', async () => {
+  const events = [
+    { at: '2s', type: 'push', stream: 'ETH/USD', price: '4200.55', fields: { expiresAt: String(t0 + 60) } },
+    { at: '4s', type: 'push', stream: 'ETH/USD', price: '4199', observedAt: t0 + 2 },
+  ];
+  const sandbox = await start({ scenario: { at, streams: ['ETH/USD'], events } });
+  await sandbox.advance('10s');
+  const { report } = await sandbox.client.latest('ETH/USD');
+  expect(windowOf(report)).toEqual([2, 2]);
+  expect(decode(report).fields).toMatchObject({ price: 4_200_55n * 10n ** 16n, expiresAt: t0 + 60 });
+  expect(sandbox.problems).toEqual([
+    expect.stringMatching(/:04Z: The report of ETH\/USD-Streams-CexPrice was rejected: /),
+  ]);
+  await expect(start({ scenario: { events: [{ ...events[0], fields: { volume: 1 } }] } })).rejects.toMatchObject({
+    argument: 'scenario.events[0].fields.volume',
+  });
 });
 
 test('sandbox: pushes at once keep the order of the calls', async () => {

@@ -6,6 +6,7 @@ import { type Client, type ClientOptions, createClient } from '@sealpost/client'
 import { type FeedId, type ReportJson, type RouteName, routes } from '@sealpost/protocol';
 import { createNetwork, createScenarioSimulation, createSimulation, type Network } from '@sealpost/simulator';
 import {
+  checkPushOptions,
   compileScenario,
   durationSeconds,
   type EmbeddedSandbox,
@@ -13,11 +14,14 @@ import {
   FaultError,
   type JournaledRequest,
   openEmbeddedSandbox,
+  type Price,
+  type PushOptions,
+  SandboxError,
   type SignReport,
   type TrackedFault,
+  unexpected,
 } from 'sealpost/sandbox';
 import { advanceTime, moveTime, type Source, startSimulated } from './advance.ts';
-import { SandboxError, unexpected } from './errors.ts';
 import {
   asSandboxError,
   type Choices,
@@ -26,8 +30,6 @@ import {
   readOptions,
   type SandboxOptions,
 } from './options.ts';
-import type { Price } from './prices.ts';
-import { type PushOptions, pushReport } from './push.ts';
 import { createStreamNames } from './stream-names.ts';
 import type { Duration } from './times.ts';
 
@@ -83,7 +85,6 @@ export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
   const simulated = await simulate(choices);
   const network = await createNetwork({ seed: choices.seed });
   const source = simulated?.source;
-  const networkAt = source?.networkAt ?? (() => network);
   const folder = choices.store === 'folder' ? await mkdtemp(join(tmpdir(), 'sealpost-testing-')) : undefined;
   const removeFolder = async (): Promise<void> => {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
@@ -92,7 +93,7 @@ export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
   try {
     node = await openNode(choices, network, simulated?.sign ?? network.sign, folder);
     if (source !== undefined) await startSimulated(node, source, choices.startMs);
-    return composeSandbox(node, choices.streams, networkAt, source, removeFolder);
+    return composeSandbox(node, choices.streams, source, removeFolder);
   } catch (error) {
     await node?.close();
     await removeFolder();
@@ -107,8 +108,7 @@ const simulate = async ({ streams, seed, scenario, startMs }: Choices): Promise<
   const feedIds = streams.filter(({ isSimulated }) => isSimulated).map(({ stream }) => stream.feedId);
   if (feedIds.length === 0) return undefined;
   const simulation = await createSimulation({ seed, feedIds });
-  const { network } = simulation;
-  return { source: { ...simulation, networkAt: () => network, acts: [], pastSeconds: 0 }, sign: network.sign };
+  return { source: { ...simulation, acts: [], pastSeconds: 0 }, sign: simulation.network.sign };
 };
 
 const simulateScenario = async (
@@ -151,13 +151,16 @@ const openNode = (choices: Choices, { signerSet }: Network, sign: SignReport, fo
 const composeSandbox = (
   node: EmbeddedSandbox,
   streams: readonly ChosenStream[],
-  networkAt: (second: number) => Network,
   source: Source | undefined,
   removeFolder: () => Promise<void>,
 ): Sandbox => {
   const { url, userId, secret, clock, faults } = node;
   const names = createStreamNames(streams);
-  const pushParts = { networkAt, moveTo: (ms: number) => moveTime(node, source, ms) };
+  const pushReport = ({ stream }: ChosenStream, price: Price, options: PushOptions) => {
+    checkPushOptions(options);
+    const moveTo = (ms: number) => moveTime(node, source, ms);
+    return node.push({ stream, price, options, moveTo });
+  };
   const closing = new AbortController();
   const inTurn = createTurns(closing.signal);
   let closed: Promise<void> | undefined;
@@ -184,7 +187,7 @@ const composeSandbox = (
     feedId: (stream) => names.find('stream', stream).stream.feedId,
     now: () => new Date(clock.nowMs()),
     push: (stream, price, options = {}) =>
-      inTurn(() => pushReport(node, pushParts, names.findPushed('stream', stream), price, options)),
+      inTurn(async () => pushReport(names.findPushed('stream', stream), price, options)),
     advance: (duration) => inTurn(() => advanceTime(node, source, duration)),
     fault: (fault) => {
       if (closing.signal.aborted) throw closedError();

@@ -1,6 +1,6 @@
 // Finds a stream of the sandbox by a pair, a full name or a feed ID (D98).
 import { explainMatch, matchStreams } from '@sealpost/protocol';
-import { SandboxError, unexpected } from './errors.ts';
+import { SandboxError, unexpected } from 'sealpost/sandbox';
 import type { ChosenStream } from './options.ts';
 
 export const createStreamNames = (chosen: readonly ChosenStream[]) => {

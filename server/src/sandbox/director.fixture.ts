@@ -60,6 +60,10 @@ export const startSampleDirector = async (json: Record<string, unknown>): Promis
       return batch.map(() => stored);
     },
     administer: async (act) => void acts.push(act),
+    push: async (act) => {
+      acts.push(act);
+      throw new Error('The sample has no node.');
+    },
     seed,
     startSecond,
     past,

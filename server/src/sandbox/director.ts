@@ -1,5 +1,5 @@
 // Directs a running sandbox: events of its scenario and those that are set while it runs, what there is to show, and the record of it all as a scenario.
-import type { Stream } from '@sealpost/protocol';
+import type { ReportJson, Stream } from '@sealpost/protocol';
 import type { StreamSpec } from '@sealpost/simulator';
 import { anySignal } from '../runtime/deadline.ts';
 import type { SandboxClock } from './clock.ts';
@@ -8,6 +8,8 @@ import type { Faults } from './faults/faults.ts';
 import { FaultError } from './faults/parse.ts';
 import { type Feed, type FeedCounts, startSandboxFeed } from './feed.ts';
 import type { SandboxSource } from './network.ts';
+import { SandboxError } from './push/errors.ts';
+import { createPushes, type PushAct, pushesBefore } from './push/outcomes.ts';
 import { createEventRecord, type EventRecord, type RecordedEvent, shownMax } from './record.ts';
 import { compileEvent, type ScenarioAct, secondOfEvent } from './scenario/compile.ts';
 import { durationSeconds, type ScenarioEvent } from './scenario/event-table.ts';
@@ -23,6 +25,8 @@ export type DirectorParts = {
   readonly submit: Parameters<typeof startSandboxFeed>[0]['submit'];
   /** Registers what rotations and decommissioning change; everything else is done here. */
   readonly administer: (act: Extract<ScenarioAct, { kind: 'rotate' | 'announce' | 'decommission' }>) => Promise<void>;
+  /** Signs a report and has the node serve it. */
+  readonly push: (act: PushAct) => Promise<ReportJson>;
   readonly seed: string;
   readonly startSecond: number;
   readonly past: string;
@@ -63,13 +67,14 @@ export type SandboxState = {
   readonly problems: readonly string[];
 };
 
-/** An event with the time at which it happens. */
-export type TimedEvent = ScenarioEvent & { readonly time: string };
+/** An event with the time at which it happens, and the report that it pushed. */
+export type TimedEvent = ScenarioEvent & { readonly time: string; readonly report?: ReportJson };
 
 export type Director = {
   readonly state: () => SandboxState;
   /**
-   * Applies events; without `at` they are at once, which for reports is the next second. If one of them cannot be, none is applied.
+   * Applies events; without `at` they are at once, which for reports is the next second. If one of them cannot be, none is applied. Time moves on to the
+   * seconds of pushed reports.
    */
   readonly set: (events: readonly ScenarioEvent[]) => Promise<readonly TimedEvent[]>;
   /** Removes a fault, as an event would; false when there is no such fault. */
@@ -87,9 +92,9 @@ const stepWaitMs = 25_000;
 
 const isoOf = (second: number): string => new Date(second * 1_000).toISOString().replace('.000', '');
 
-/** What is shown of an act that could not be done. Throws the error where it is not about a fault. */
+/** What is shown of an act that could not be done. Throws an error that is not about a fault or a pushed report. */
 export const problemOf = ({ second }: ScenarioAct, error: unknown): string => {
-  if (!(error instanceof FaultError)) throw error;
+  if (!(error instanceof FaultError || error instanceof SandboxError)) throw error;
   return `${isoOf(second)}: ${error.message}`;
 };
 
@@ -98,6 +103,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   const { clock, source, faults } = parts;
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
+  const pushes = createPushes();
   let steps = new AbortController();
   const setClock = (act: ClockAct): void => {
     if (act.kind === 'speed') clock.setSpeed(act.speed);
@@ -111,6 +117,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   const perform = async (act: ScenarioAct): Promise<void> => {
     if (isFaultAct(act)) setFaults(faults, act, act.second * 1_000);
     else if (isClockAct(act)) setClock(act);
+    else if (act.kind === 'push') await pushes.settle(act, parts.push(act));
     else await parts.administer(act);
   };
   const compiled = compileScenario(parts);
@@ -128,7 +135,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
     record.requireRoom(events);
     checkSteps(events);
     const next = Math.max(feed.nextSecond(), Math.floor(clock.nowMs() / 1_000) + 1);
-    const planned = events.map((event, i) => plan(parts, event, next, events.length === 1 ? '' : `[${i}]`));
+    const planned = planAll(parts, events, next);
     // Nothing awaits from here on until everything is scheduled: what was asked for before has earlier seconds.
     setFaultsNow(faults, planned);
     const added = source.add(planned.flatMap(({ effects }) => effects));
@@ -139,9 +146,12 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
       if (event.type === 'resume') clock.resume();
     }
     record.add(planned);
+    const reports = pushes.waitFor(planned.filter(({ isNow }) => isNow).flatMap(({ acts }) => acts));
     await added;
     for (const { event } of planned) if (event.type === 'step') await step(clock, feed, event.by, steps.signal);
-    return planned.map(({ event, second }) => ({ ...event, time: isoOf(second) }));
+    if (reports.second > 0)
+      await stepBy(clock, feed, Math.max(0, reports.second * 1_000 - clock.nowMs()), steps.signal);
+    return planned.map((one) => ({ ...timedEvent(one), ...reports.of(one.acts, one.path) }));
   };
   return {
     state: () => ({ ...stateOf(parts, record, feed, anchor), problems: problems.slice(-shownMax) }),
@@ -157,6 +167,8 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
     stop: feed.stop,
   };
 };
+
+const timedEvent = ({ event, second }: RecordedEvent): TimedEvent => ({ ...event, time: isoOf(second) });
 
 /** The events of a scenario with what they do. Throws where one cannot be, such as a fault of a stream that there is not. */
 export const compileScenario = ({
@@ -197,6 +209,9 @@ const checkReplayed = (specs: DirectorParts['specs'], event: ScenarioEvent, path
       `is "${type}", which replayed reports cannot have: their prices are what they were.`,
     );
 };
+
+const planAll = (parts: DirectorParts, events: readonly ScenarioEvent[], next: number) =>
+  events.map((event, i) => plan(parts, event, next + pushesBefore(events, i), events.length === 1 ? '' : `[${i}]`));
 
 const plan = ({ streams, startSecond, specs }: DirectorParts, event: ScenarioEvent, next: number, path: string) => {
   const second = event.at === undefined ? next : secondOfEvent(event, startSecond, path);
@@ -252,8 +267,11 @@ const checkSteps = (events: readonly ScenarioEvent[]): void => {
 };
 
 /** Advances time, and resolves when the reports are there. */
-const step = async (clock: SandboxClock, feed: Feed, by: string, ended: AbortSignal): Promise<void> => {
-  const target = clock.step((durationSeconds(by) ?? 0) * 1_000);
+const step = (clock: SandboxClock, feed: Feed, by: string, ended: AbortSignal): Promise<void> =>
+  stepBy(clock, feed, (durationSeconds(by) ?? 0) * 1_000, ended);
+
+const stepBy = async (clock: SandboxClock, feed: Feed, ms: number, ended: AbortSignal): Promise<void> => {
+  const target = clock.step(ms);
   const signal = anySignal([ended, AbortSignal.timeout(stepWaitMs)]);
   await clock.waitUntil(target, signal);
   await feed.storedUpTo(Math.floor(target / 1_000), signal);
@@ -269,7 +287,6 @@ const stateOf = (
   const upcoming = own.filter(({ second }) => second * 1_000 > nowMs).sort((a, b) => a.second - b.second);
   const [next] = upcoming;
   const realSeconds = Math.max(1, monotonicMs() - anchor.realMs) / 1_000;
-  const timed = ({ event, second }: RecordedEvent): TimedEvent => ({ ...event, time: isoOf(second) });
   return {
     time: new Date(nowMs).toISOString(),
     timeMs: nowMs,
@@ -284,9 +301,9 @@ const stateOf = (
       name: scenario.name ?? null,
       events: own.length,
       done: own.length - upcoming.length,
-      next: next === undefined ? null : timed(next),
+      next: next === undefined ? null : timedEvent(next),
     },
-    set: lastSet().map(timed),
+    set: lastSet().map(timedEvent),
     reports: { ...feed.counts() },
     faults: faults.list(),
   };

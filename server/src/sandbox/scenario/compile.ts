@@ -3,7 +3,11 @@ import { explainMatch, type FeedId, matchStreams, type Stream } from '@sealpost/
 import type { Effect } from '@sealpost/simulator';
 import { clockMaxMs } from '../clock.ts';
 import type { Fault } from '../faults/kinds.ts';
-import { dateSeconds, durationSeconds, type ScenarioEvent } from './event-table.ts';
+import { createBody } from '../push/body.ts';
+import { SandboxError } from '../push/errors.ts';
+import { parsePrice } from '../push/prices.ts';
+import type { PushedReport } from '../push/push.ts';
+import { dateSeconds, durationSeconds, type EventOf, type ScenarioEvent } from './event-table.ts';
 import { ScenarioError } from './parse.ts';
 
 /** Done by the sandbox when its time gets to `second`, before the reports of that second. */
@@ -14,6 +18,7 @@ export type ScenarioAct = { readonly second: number } & (
   | { readonly kind: 'fault'; readonly fault: Fault }
   | { readonly kind: 'removeFault'; readonly id: string }
   | { readonly kind: 'clearFaults' }
+  | { readonly kind: 'push'; readonly report: Pick<PushedReport, 'stream' | 'price' | 'options'> }
   | { readonly kind: 'speed'; readonly speed: number }
   | { readonly kind: 'pause' }
 );
@@ -65,9 +70,40 @@ const namesOf = (catalog: Catalog): string => {
 
 /** What an event at a second does. Throws where it names a stream that there is not. */
 export const compileEvent = (event: ScenarioEvent, second: number, catalog: Catalog, path = ''): CompiledEvent => {
-  const field = path === '' ? 'streams' : `${path}.streams`;
-  const feedIds = 'streams' in event ? findStreams(event.streams, catalog, field) : catalog.map((one) => one.feedId);
+  const field = (name: string): string => (path === '' ? name : `${path}.${name}`);
+  if (event.type === 'push') return compilePush(event, second, catalog, field);
+  const feedIds =
+    'streams' in event ? findStreams(event.streams, catalog, field('streams')) : catalog.map((one) => one.feedId);
   return { effects: effectsOf(event, second, feedIds), acts: actsOf(event, second, feedIds) };
+};
+
+/** The stream has no simulated reports from then on: they would overwrite what was pushed with another price a second later. */
+const compilePush = (
+  { stream: asked, price, bid, ask, validFrom, observedAt, fields }: EventOf<'push'>,
+  second: number,
+  catalog: Catalog,
+  field: (name: string) => string,
+): CompiledEvent => {
+  const [feedId] = findStreams(asked, catalog, field('stream')) as [FeedId]; // or it threw
+  const stream = { feedId, name: catalog.find((one) => one.feedId === feedId)?.name ?? asked };
+  const options = {
+    ...(observedAt !== undefined && { at: observedAt }),
+    ...(validFrom !== undefined && { validFrom }),
+    ...(bid !== undefined && { bid }),
+    ...(ask !== undefined && { ask }),
+    ...(fields !== undefined && { fields }),
+  };
+  const ms = second * 1_000;
+  try {
+    createBody(stream, parsePrice('price', price), { validFromMs: ms, observationsMs: ms }, options);
+  } catch (error) {
+    if (error instanceof SandboxError) throw new ScenarioError(field(error.argument), error.message);
+    throw error;
+  }
+  return {
+    effects: [{ kind: 'silence', from: second, to: forever, feedIds: [feedId], backfill: false }],
+    acts: [{ kind: 'push', second, report: { stream, price, options } }],
+  };
 };
 
 const effectsOf = (event: ScenarioEvent, from: number, feedIds: readonly FeedId[]): readonly Effect[] => {

@@ -9,9 +9,13 @@ import {
   names,
   number,
   required,
+  text,
 } from '../faults/fields.ts';
 import { commonFields } from '../faults/kinds.ts';
 import { FaultError, faultSchema, parseFault } from '../faults/parse.ts';
+import { SandboxError } from '../push/errors.ts';
+import { parseMoment } from '../push/moments.ts';
+import { parsePrice } from '../push/prices.ts';
 
 export type EventRow = {
   readonly about: string;
@@ -100,6 +104,67 @@ const someStreams = (about: string): FaultField<string | readonly string[], fals
   names(about, streamName, 'a pair such as ETH/USD, a stream name or a feed ID');
 
 const streams = required(someStreams('The streams, by pair, name or feed ID.'));
+
+/** Text: a JSON number would pass through a float. */
+const decimal = (about: string): FaultField<string, false> => ({
+  about,
+  required: false,
+  expected: 'a decimal as text such as "4200.55" with at most 18 decimals',
+  parse: (value) => (typeof value === 'string' && isReadable(() => parsePrice('', value)) ? value : undefined),
+  read: asIs,
+  schema: { type: 'string', pattern: '\\d' },
+});
+
+/** When a report was observed, or is valid from: not an event's moment, since streams may count milliseconds. */
+const reportMoment = (about: string): FaultField<string | number, false> => ({
+  about,
+  required: false,
+  expected: 'a date such as 2026-03-13T14:30:00Z, or Unix seconds',
+  parse: (value) =>
+    (typeof value === 'string' || typeof value === 'number') && isReadable(() => parseMoment('', value))
+      ? value
+      : undefined,
+  read: (text) => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text),
+  schema: {
+    anyOf: [
+      { type: 'string', pattern: '^\\d{4}-' },
+      { type: 'number', minimum: 0 },
+    ],
+  },
+});
+
+const isReadable = (read: () => unknown): boolean => {
+  try {
+    read();
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxError) return false;
+    throw error;
+  }
+};
+
+const reportFields: FaultField<Readonly<Record<string, string | number>>, false> = {
+  about: 'Other fields of the schema by name.',
+  required: false,
+  expected: 'an object such as {"marketStatus":1}',
+  parse: (value) => {
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const isFine =
+      isObject &&
+      Object.keys(value).length > 0 &&
+      Object.values(value).every((one) => typeof one === 'string' || typeof one === 'number');
+    return isFine ? (value as Readonly<Record<string, string | number>>) : undefined; // just checked
+  },
+  read: (text) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  },
+  schema: { type: 'object', minProperties: 1, additionalProperties: { type: ['string', 'number'] } },
+};
+
 const lasting = wholeDuration('How long it lasts; until it is cleared where absent.', '1s', '365d');
 const percentOf = (about: string, min: number, max: number) => required(number(about, min, max));
 const price = required(number('The price, in units of the quote asset.', 1e-9, 1e9));
@@ -171,6 +236,21 @@ const eventTable = {
     about: 'Repeats the last price: reports keep coming, with the same values.',
     fields: { streams, for: lasting },
   },
+  push: {
+    about: 'Signs a report with exactly these values. From then on the stream has only pushed reports, until `clear`.',
+    main: 'price',
+    fields: {
+      stream: required(
+        text('The stream, by pair, name or feed ID.', /\S/, 'a pair such as ETH/USD, a stream name or a feed ID'),
+      ),
+      price: required(decimal('The price.')),
+      bid: decimal('The price where absent.'),
+      ask: decimal('The price where absent.'),
+      observedAt: reportMoment('When the price was observed; when it is pushed where absent.'),
+      validFrom: reportMoment('First moment that it is valid for; after the report before where absent.'),
+      fields: reportFields,
+    },
+  },
   market: {
     about: 'Opens or closes a market, whatever its hours.',
     main: 'state',
@@ -217,7 +297,8 @@ const eventTable = {
     fields: { id: required({ ...commonFields.id, about: 'The ID of the fault.' }) },
   },
   clear: {
-    about: 'Ends faults; price effects, forced market states, outages and stops. Decommissioned streams stay so.',
+    about:
+      'Ends faults; price effects, forced market states, outages, stops and pushes. Decommissioned streams stay so.',
     main: 'what',
     fields: { what: choice('What to end; everything where absent.', ['everything', 'faults', 'streams']) },
   },

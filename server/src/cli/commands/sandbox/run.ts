@@ -11,6 +11,7 @@ import { createControl } from '../../../sandbox/control.ts';
 import { deriveCredentials, type SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
+import { pushReport } from '../../../sandbox/push/push.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
 import { sandboxStatus } from '../../../sandbox/status.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
@@ -108,15 +109,21 @@ const startSandbox = async (
   const chainParts = { port: port === 0 ? 0 : port + 2, view, nowMs: clock.nowMs, warn };
   const chain = plan.hasChain ? await startChainOf(chainParts, closing) : undefined;
   const administer = createAdministration(store, view, oracles);
+  const submit = (lines: readonly string[]) => submitPatiently(ingest, lines, signal);
   director = await startDirector({
     clock,
     source: await source,
     faults,
-    submit: (lines) => submitPatiently(ingest, lines, signal),
+    submit,
     administer: async (act) => {
       await administer(act);
       await chain?.update();
     },
+    push: ({ report, second }) =>
+      pushReport(
+        { newestMs: store.reports.newestMs, view, sign: oracles.sign, ingest: submit },
+        { ...report, nowMs: second * 1_000 },
+      ),
     seed,
     startSecond,
     past: `${cast.pastSeconds}s`,

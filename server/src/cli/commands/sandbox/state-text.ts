@@ -5,7 +5,7 @@ import { formatFault } from '../../../sandbox/faults/parse.ts';
 const describeEvent = ({ type, time, at: _, ...fields }: TimedEvent): string => {
   const words = Object.entries(fields).map(([name, value]) => {
     if (name === 'fault') return formatFault(value as Parameters<typeof formatFault>[0]); // the table's only field of this name
-    return `${name}=${Array.isArray(value) ? value.join(',') : String(value)}`;
+    return `${name}=${Array.isArray(value) ? value.join(',') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`;
   });
   return [time, type, ...words].join(' ');
 };

@@ -1,4 +1,4 @@
-// The one error of misuse.
+// The error of misuse that @sealpost/testing and pushed reports share.
 
 /** An argument that cannot be used; the text names it and says what is allowed. */
 export class SandboxError extends Error {

@@ -1,22 +1,20 @@
 // The body of a pushed report: the price in its main field, everything else by a table of units, overridden by what the test gives.
 import {
-  encodeReportBody,
+  type FeedId,
   type Field,
+  isSchemaVersion,
   type ReportBody,
-  type ReportJson,
   reportSchemas,
-  type SchemaVersion,
-  type Stream,
   schemaVersionOf,
   timeResolutionOf,
-  toReportJson,
 } from '@sealpost/protocol';
-import type { Network } from '@sealpost/simulator';
-import { type EmbeddedSandbox, stepMaxMs } from 'sealpost/sandbox';
+import type { Window } from '../../store/store.ts';
 import { SandboxError, unexpected } from './errors.ts';
-import type { ChosenStream } from './options.ts';
+import type { Moment } from './moments.ts';
 import { type Price, parsePrice } from './prices.ts';
-import { type Moment, parseMoment } from './times.ts';
+
+/** The stream of a pushed report, with its name for errors. */
+export type PushedStream = { readonly feedId: FeedId; readonly name: string };
 
 export type PushOptions = {
   /** When the price was observed; sandbox time by default, or the next second where the stream has a report of that. */
@@ -26,7 +24,7 @@ export type PushOptions = {
   /** The price by default. */
   readonly bid?: Price;
   readonly ask?: Price;
-  /** Other fields of the stream's schema by name, such as `{ marketStatus: 1 }`. Prices, amounts and fees have 18 decimals, the others are integers. */
+  /** Other fields of the stream's schema by name, such as `{ marketStatus: 1 }`. Prices, amounts and fees have 18 decimals, the others are integers; those may be text. */
   readonly fields?: Readonly<Record<string, Price>>;
 };
 
@@ -107,26 +105,32 @@ const parseField = (field: Field, unitMs: number, argument: string, value: unkno
     if (field.type === 'uint192' && scaled < 0n) throw unexpected(argument, value, 'no negative value');
     return scaled;
   }
-  const isInteger = typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value));
+  const isInteger =
+    typeof value === 'bigint' ||
+    (typeof value === 'number' && Number.isSafeInteger(value)) ||
+    (typeof value === 'string' && /^\d{1,20}$/.test(value)); // JSON has no integers above 2^53
   const whole = isInteger ? BigInt(value) : -1n;
   const bits = bitsOf(field, unitMs);
   if (whole < 0n || whole >= 2n ** bits) throw unexpected(argument, value, `a whole number of ${bits} bits`);
   return field.type === 'uint32' || field.type === 'time' ? Number(whole) : whole;
 };
 
-type Window = { readonly validFromMs: number; readonly observationsMs: number };
-
 /** The units that a stream counts time in. */
-export const unitMsOf = ({ feedId }: Stream): number => (timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000);
+export const unitMsOf = ({ feedId }: PushedStream): number => (timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000);
+
+/** Older reports have no price. */
+const schemaMin = 2;
 
 /** The body of a report with this price. Throws a SandboxError for a field that the schema does not have. */
 export const createBody = (
-  stream: Stream,
+  stream: PushedStream,
   price: bigint,
   { validFromMs, observationsMs }: Window,
   options: PushOptions,
 ): ReportBody => {
-  const version = schemaVersionOf(stream.feedId) as SchemaVersion; // checked with the options
+  const version = schemaVersionOf(stream.feedId);
+  if (!isSchemaVersion(version) || version < schemaMin)
+    throw new SandboxError('stream', `${stream.name} has schema version ${version}, of which no report can be made.`);
   const { fields, headline }: { fields: readonly Field[]; headline: { price: string; bid?: string; ask?: string } } =
     reportSchemas[version];
   const given = new Map<string, readonly [argument: string, value: unknown]>([[headline.price, ['price', price]]]);
@@ -164,59 +168,4 @@ export const createBody = (
     validFromTimestamp: validFromMs / unitMs,
     observationsTimestamp: observationsMs / unitMs,
   } as ReportBody; // a value for each field of the version's row
-};
-
-export type PushParts = {
-  /** Who signs at a second. */
-  readonly networkAt: (second: number) => Network;
-  /** Moves sandbox time. */
-  readonly moveTo: (ms: number) => Promise<void>;
-};
-
-/** Signs a report of a stream and has the node serve it. Time moves to the observation where that is ahead. */
-export const pushReport = async (
-  node: EmbeddedSandbox,
-  { networkAt, moveTo }: PushParts,
-  { stream, asked }: ChosenStream,
-  price: Price,
-  options: PushOptions,
-): Promise<ReportJson> => {
-  checkPushOptions(options);
-  const scaled = parsePrice('price', price);
-  const window = windowOf(stream, node, options);
-  const body = encodeReportBody(createBody(stream, scaled, window, options));
-  const aheadMs = window.observationsMs - node.clock.nowMs();
-  if (aheadMs > stepMaxMs) throw unexpected('at', options.at, 'a time at most 31 days ahead of sandbox time');
-  if (aheadMs > 0) await moveTo(window.observationsMs);
-  const network = networkAt(Math.floor(node.clock.nowMs() / 1_000));
-  const round = Math.floor(window.observationsMs / 1_000);
-  const report = toReportJson(stream.feedId, window, network.sign(body, round));
-  const [result] = await node.ingest([JSON.stringify(report)]);
-  if (result?.result === 'refused')
-    throw new SandboxError('at', `The report of ${asked} was rejected: ${result.message} (${result.code})`);
-  return report;
-};
-
-/** The window of the next report: right after the one before it, unless a test says otherwise. */
-const windowOf = (stream: Stream, node: EmbeddedSandbox, { at, validFrom }: PushOptions): Window => {
-  const unitMs = unitMsOf(stream);
-  const lastMs = node.newestMs(stream.feedId);
-  const nextMs = lastMs === undefined ? 0 : lastMs + unitMs;
-  const whole = (argument: string, moment: Moment): number => {
-    const ms = parseMoment(argument, moment);
-    if (ms % unitMs !== 0)
-      throw unexpected(argument, moment, 'a whole second: reports of this stream have no finer times');
-    return ms;
-  };
-  const nowMs = Math.floor(node.clock.nowMs() / unitMs) * unitMs;
-  const observationsMs = at === undefined ? Math.max(nowMs, nextMs) : whole('at', at);
-  const isNext = lastMs !== undefined && nextMs <= observationsMs;
-  const validFromMs = validFrom === undefined ? (isNext ? nextMs : observationsMs) : whole('validFrom', validFrom);
-  if (validFromMs > observationsMs)
-    throw unexpected(
-      'validFrom',
-      validFrom,
-      `${new Date(observationsMs).toISOString()}, when the price is observed, or before`,
-    );
-  return { validFromMs, observationsMs };
 };
