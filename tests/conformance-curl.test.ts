@@ -83,6 +83,12 @@ test('conformance: a curl line sends another target and method than it signs, as
   expect(signatureOf(request)).toBe(expected(request, 'POST', other, stranger));
 });
 
+test('conformance: a curl line signs in the name of another user with the secret of the shell', async () => {
+  const request = await reproduce({ target: '/x', signed: { inOtherName: true } });
+  expect(request.headers.authorization).toBe(stranger.userId);
+  expect(signatureOf(request)).toBe(expected(request, 'GET', '/x', { userId: stranger.userId, secret }));
+});
+
 test('conformance: a curl line leaves out, replaces and adds headers, and sends names in lower case', async () => {
   const headers = {
     'X-Authorization-Timestamp': undefined,

@@ -38,6 +38,8 @@ export type OpenClient = (
 export type User = {
   readonly from: string;
   readonly sign: Signer;
+  /** Signs in the name of another user, with this one's secret. */
+  readonly signAs: (userId: string) => Signer;
   /** The text without the secret, should a server repeat it. */
   readonly redact: (text: string) => string;
   readonly openClient: OpenClient;
@@ -225,10 +227,10 @@ export const createUser = (from: string, place: string, userId: string, secret: 
   } catch {
     throw usageError(`${place} is not a UUID.`); // not repeated: it may be the secret, mixed up
   }
-  const sign: Signer = (method, target, timestampMs, body) =>
-    signRequest({ method, target, userId, timestampMs, ...(body !== undefined && { body }) }, secret);
+  const signAs: User['signAs'] = (name) => (method, target, timestampMs, body) =>
+    signRequest({ method, target, userId: name, timestampMs, ...(body !== undefined && { body }) }, secret);
   const redact = (text: string): string => text.replaceAll(secret, '(secret)');
   const openClient: OpenClient = (at, session, changes = {}) =>
     createClient({ ...clientOptions(at, session), userId, secret, ...changes });
-  return { from, sign, redact, openClient };
+  return { from, sign: signAs(userId), signAs, redact, openClient };
 };

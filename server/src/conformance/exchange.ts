@@ -13,6 +13,8 @@ export type SigningChanges = {
   readonly withOtherSecret?: true;
   /** Signs as a user that does not exist. */
   readonly asOtherUser?: true;
+  /** Signs as a user that does not exist, with the secret of the user. */
+  readonly inOtherName?: true;
 };
 
 /** A request as a check describes it; enough to send it, and to print how to reproduce it. */

@@ -73,7 +73,7 @@ export const spanOf = ({ decoded, report }: SeenReport): { readonly fromMs: numb
 };
 
 /** Most distinct reports that a run keeps. */
-const seenMax = 2_000;
+const seenMax = 5_000;
 
 export type ReportPool = {
   readonly add: (reports: readonly ReportJson[], request: RequestToSend) => void;

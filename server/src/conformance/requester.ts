@@ -1,6 +1,7 @@
 // Sends the requests of a run: signed, paced, retried when a failure may be transient, and logged. Stops when the deployment is down.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authHeaders, signRequest } from '@sealpost/protocol';
+import { type ClockBounds, createClockEstimate } from './clock.ts';
 import {
   answerBytesMax,
   exchange,
@@ -41,6 +42,10 @@ export type Requester = {
   /** The server's clock less this one; undefined while it is not known. */
   readonly clockOffsetMs: () => number | undefined;
   readonly setClockOffset: (offsetMs: number) => void;
+  /** The same, as narrow as all signed answers have made it; undefined while it is not known. */
+  readonly clockBounds: () => ClockBounds | undefined;
+  /** What signing adds to this clock. */
+  readonly signingOffsetMs: () => number;
   /** Why no more requests are sent; undefined while they are. */
   readonly outage: () => string | undefined;
 };
@@ -48,6 +53,8 @@ export type Requester = {
 export type RequesterParts = {
   readonly url: URL;
   readonly sign: SignHeaders;
+  /** Signs in the name of another user, with the user's own secret. */
+  readonly signAs: (userId: string) => SignHeaders;
   readonly userAgent: string;
   readonly nowMs: () => number;
   readonly pace: Pace;
@@ -83,18 +90,18 @@ export const createRequester = (parts: RequesterParts): Requester => {
   const state: { offsetMs?: number; failures: number } = { failures: 0 };
   const outage = createOutage();
   const stopped = (path: string): string | undefined => parts.stopped() ?? outage.ofPath(path) ?? pace.refusal(path);
-  const headersOf = (request: RequestToSend): Readonly<Record<string, string>> => {
+  const clock = createClockEstimate();
+  const addedMs = (): number => {
     const { offsetMs = 0 } = state;
-    return buildHeaders(
-      request,
-      parts,
-      Math.round(parts.nowMs() + (Math.abs(offsetMs) < offsetNoticedMs ? 0 : offsetMs)),
-    );
+    return Math.abs(offsetMs) < offsetNoticedMs ? 0 : offsetMs;
   };
+  const headersOf = (request: RequestToSend): Readonly<Record<string, string>> =>
+    buildHeaders(request, parts, Math.round(parts.nowMs() + addedMs()));
   const attempt = async (request: RequestToSend): Promise<Attempt> => {
     const path = pathOf(request.target);
     await pace.turn(path, signal);
     const bounds = { deadlineMs: timeoutMs, bytesMax: answerBytesMax, signal };
+    const sentMs = parts.nowMs();
     const made = await exchange(url, request, headersOf(request), bounds).then(
       (answer): Attempt => ({ request, answer }),
       (failure: unknown): Attempt => {
@@ -103,7 +110,12 @@ export const createRequester = (parts: RequesterParts): Requester => {
       },
     );
     attempts.push(made);
-    if (made.answer !== undefined) pace.note(path, made.answer);
+    if (made.answer !== undefined) {
+      const { headers, firstByteMs } = made.answer;
+      pace.note(path, made.answer);
+      // A cache may answer anonymous requests, with the date of another answer.
+      if (request.signed !== false) clock.note(sentMs, sentMs + firstByteMs, headers.date);
+    }
     const failed = made.answer === undefined || isTransient(made);
     outage.note(path, failed, longReasons.includes(made.failure?.reason));
     state.failures += failed ? 1 : 0;
@@ -128,6 +140,8 @@ export const createRequester = (parts: RequesterParts): Requester => {
     headersOf,
     attempts,
     clockOffsetMs: () => state.offsetMs,
+    clockBounds: clock.bounds,
+    signingOffsetMs: addedMs,
     setClockOffset: (offsetMs) => {
       state.offsetMs = offsetMs;
     },
@@ -138,12 +152,14 @@ export const createRequester = (parts: RequesterParts): Requester => {
 /** The headers as sent: names and values of a check replace those that signing made. */
 const buildHeaders = (
   { method, target, signed, headers, lowerCaseNames }: RequestToSend,
-  { sign, userAgent }: RequesterParts,
+  { sign, signAs, userAgent }: RequesterParts,
   timestampMs: number,
 ): Readonly<Record<string, string>> => {
   const own = {
     'User-Agent': userAgent,
-    ...(signed === false ? {} : signHeaders({ method, target, signed }, sign, timestampMs)),
+    ...(signed === false
+      ? {}
+      : signHeaders({ method, target, signed }, signed.inOtherName ? signAs(strangers.userId) : sign, timestampMs)),
   };
   const all = new Map<string, string>(Object.entries(own));
   for (const [name, value] of Object.entries(headers)) {

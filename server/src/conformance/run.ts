@@ -31,6 +31,7 @@ export type RunOptions = {
   readonly url: URL;
   readonly wsUrl: URL;
   readonly sign: SignHeaders;
+  readonly signAs: (userId: string) => SignHeaders;
   readonly userAgent: string;
   readonly nowMs: () => number;
   readonly rules: ProbeRules;

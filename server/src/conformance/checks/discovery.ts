@@ -45,9 +45,12 @@ const entry: Check['run'] = async (probe) => {
     );
     demand(/^0x[0-9a-f]{64}$/.test(one.feedId), 'feedId as 0x and 64 hex digits', () => excerpt(one.feedId), answer);
   }
+  const ids = idsOf(entries);
+  const twice = ids.find((id, i) => ids.indexOf(id) < i);
+  demand(twice === undefined, 'each stream once', () => `${twice} twice`, answer);
 };
 
-/** A filter by name lists the entries that have the value of the first entry, and only those. */
+/** A filter by name lists the entries that have a value, and only those. */
 const filterBy = (parameter: string, field: string): Check => ({
   id: `discovery.${parameter.replaceAll('_', '-')}`,
   title: `${parameter} lists the streams with that value, and no others`,
@@ -55,7 +58,8 @@ const filterBy = (parameter: string, field: string): Check => ({
   sentence: `${parameter}: ${filterMeanings[parameter] ?? ''}`,
   run: async (probe) => {
     const all = await requireEntries(probe);
-    const value = all.map((one) => one[field]).find(isNameable);
+    const values = all.map((one) => one[field]).filter(isNameable);
+    const value = values.find((one) => one !== values[0]) ?? values[0];
     if (value === undefined) throw new SkipError(`No entry of the catalog has ${field}.`);
     const expected = all.filter((one) => one[field] === value).map(({ feedId }) => feedId);
     const { answer, entries } = await readCatalog(probe, `${parameter}=${encodeURIComponent(value)}`);
@@ -70,6 +74,15 @@ const filterBy = (parameter: string, field: string): Check => ({
       () => `${foreign?.feedId} has ${excerpt(jsonTextOf(foreign?.[field]))}`,
       answer,
     );
+    // Where all entries have one value, only another one shows that the filter works. Rejecting it is fine.
+    const strange = await probe.ask(`${targets.discovery}?${parameter}=no-such-value`, anonymous);
+    demandStatus(strange, [200, 400]);
+    const listed = entriesOf(strange.json).length;
+    demand(listed === 0, 'an empty list', () => `${listed} streams`, strange);
+    if (without(entries, all).length > 0) {
+      const [extra] = without(entries, (await readCatalog(probe, '')).entries);
+      demand(extra === undefined, 'only streams of the catalog', () => `${extra} is listed only here`, answer);
+    }
   },
 });
 
@@ -103,6 +116,9 @@ const filterByDate = (prefix: string, field: string): Check => ({
   run: async (probe) => {
     const [after, before] = [`${prefix}_after`, `${prefix}_before`];
     const all = await requireEntries(probe);
+    // A date that is null is none; one that is not shown may be any.
+    const shown = all.filter((one) => one[field] !== undefined);
+    if (shown.length === 0) throw new SkipError(`No entry of the catalog has ${field}.`);
     const dates = all.map((one) => timeOf(one[field])).filter((ms) => ms >= firstMs && ms <= lastMs);
     // Without a date in the catalog both lists are empty, which shows as much.
     const ms = dates[0] ?? Date.UTC(2025, 0, 1);
@@ -111,7 +127,7 @@ const filterByDate = (prefix: string, field: string): Check => ({
       [before, dayOf(ms + 2 * dayMs), (at: number) => at < ms + 2 * dayMs],
     ] as const) {
       const { answer, entries } = await readCatalog(probe, `${parameter}=${day}`);
-      const wrong = entries.find((one) => !holds(timeOf(one[field])));
+      const wrong = entries.find((one) => one[field] !== undefined && !holds(timeOf(one[field])));
       demand(
         wrong === undefined,
         `only streams with ${field} on that side of ${day}`,
@@ -127,7 +143,7 @@ const filterByDate = (prefix: string, field: string): Check => ({
       );
     }
     const beforeAll = await readCatalog(probe, `${before}=1990-01-01`);
-    const later = beforeAll.entries.filter((one) => !(timeOf(one[field]) < firstMs));
+    const later = beforeAll.entries.filter((one) => one[field] !== undefined && !(timeOf(one[field]) < firstMs));
     demand(later.length === 0, 'no stream from 1990 or later', () => `${later.length} streams`, beforeAll.answer);
   },
 });
@@ -145,6 +161,58 @@ const hiddenFromPublic: Check['run'] = async (probe) => {
   const hidden = await readCatalog(probe, 'hidden=true');
   const extra = idsOf(hidden.entries).find((id) => !idsOf(plain.entries).includes(id));
   demand(extra === undefined, 'the same list as without hidden=true', () => `${extra} is listed too`, hidden.answer);
+};
+
+/** The entries of one list that are not in another. */
+const without = (entries: readonly SampleEntry[], others: readonly SampleEntry[]): readonly string[] => {
+  const known = new Set(idsOf(others));
+  return idsOf(entries).filter((id) => !known.has(id));
+};
+
+/** What is not hidden is listed to everyone: with a signature that does not ask for hidden streams, the list is the public one. */
+const samePublic =
+  (query: string): Check['run'] =>
+  async (probe) => {
+    const open = await readCatalog(probe, '');
+    const signed = await readCatalog(probe, query, {});
+    const again = await readCatalog(probe, ''); // the catalog may change meanwhile
+    const [missing] = without(signed.entries, [...open.entries, ...again.entries]);
+    demand(
+      missing === undefined,
+      'the list that a signed request gets',
+      () => `${missing} is listed only with a signature: it is public and left out here, or hidden and listed there`,
+      again.answer,
+    );
+    const [extra] = without(
+      open.entries.filter(({ feedId }) => idsOf(again.entries).includes(feedId)),
+      signed.entries,
+    );
+    demand(
+      extra === undefined,
+      'the list that an anonymous request gets',
+      () => `${extra} is listed only without a signature`,
+      signed.answer,
+    );
+  };
+
+/** Streams that only hidden=true lists are not in the public catalog. */
+const hiddenStaysHidden: Check['run'] = async (probe) => {
+  const open = await readCatalog(probe, '');
+  const all = await readCatalog(probe, 'hidden=true', {});
+  const plain = await readCatalog(probe, '', {});
+  const hidden = without(all.entries, plain.entries);
+  if (hidden.length === 0) throw new SkipError('This account may read no hidden stream.');
+  const shown = hidden.find((id) => idsOf(open.entries).includes(id));
+  demand(shown === undefined, 'no hidden stream', () => `${shown} is listed, although it is hidden`, open.answer);
+};
+
+/** A stream that the account may read is public, or hidden and listed to those who ask. */
+const listsReadable: Check['run'] = async (probe) => {
+  const readable = feedIdsOf((await requireFeeds(probe)).json).filter(isFeedId);
+  const { answer, entries } = await readCatalog(probe, 'hidden=true', {});
+  const listed = new Set(idsOf(entries).map((id) => id.toLowerCase()));
+  const missing = readable.find((id) => !listed.has(id.toLowerCase()));
+  demand(missing === undefined, 'every stream of /api/v1/feeds', () => `${missing} is not listed`, answer);
 };
 
 const hiddenForEntitled: Check['run'] = async (probe) => {
@@ -220,6 +288,34 @@ export const discoveryChecks: readonly Check[] = [
     run: hiddenForEntitled,
   },
   {
+    id: 'discovery.public',
+    title: 'The anonymous list is that of a signed request without hidden=true',
+    source: 'specification',
+    sentence: 'Without it, only publicly available streams are listed.',
+    run: samePublic(''),
+  },
+  {
+    id: 'discovery.hidden-false',
+    title: 'hidden=false lists what is listed without it',
+    source: 'specification',
+    sentence: "Boolean. When set, hidden streams reachable by the caller's key are included",
+    run: samePublic('hidden=false'),
+  },
+  {
+    id: 'discovery.hidden-anonymous',
+    title: 'Hidden streams are not listed without authentication',
+    source: 'specification',
+    sentence: 'A hidden stream is listed only to an authenticated caller whose key is entitled to it',
+    run: hiddenStaysHidden,
+  },
+  {
+    id: 'discovery.readable',
+    title: 'Every readable stream is listed, with hidden=true',
+    source: 'specification',
+    sentence: 'With it, hidden streams the key is entitled to can be included.',
+    run: listsReadable,
+  },
+  {
     id: 'discovery.hidden-malformed',
     title: 'A value of hidden that is not a boolean is 400',
     source: 'specification',
@@ -266,6 +362,21 @@ export const feedsChecks: readonly Check[] = [
       for (const id of ids.slice(0, 3)) {
         const answer = await probe.ask(targets.latest(id));
         demand(answer.status !== 401, 'a readable stream', () => `401 for ${id}`, answer);
+      }
+    },
+  },
+  {
+    id: 'feeds.complete',
+    title: 'Streams of the catalog that are not listed are not readable',
+    source: 'SDKs',
+    sentence: 'Every SDK lists the readable streams with GET /api/v1/feeds.',
+    run: async (probe) => {
+      const answer = await requireFeeds(probe);
+      const listed = new Set(feedIdsOf(answer.json).map((id) => id.toLowerCase()));
+      const others = idsOf(await probe.sample.catalog()).filter((id) => isFeedId(id) && !listed.has(id.toLowerCase()));
+      for (const id of others.slice(0, 3)) {
+        const { status } = await probe.ask(targets.latest(id));
+        demand(status !== 200, 'every readable stream', () => `${id} is readable, but not listed`, answer);
       }
     },
   },

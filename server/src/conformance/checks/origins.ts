@@ -2,11 +2,15 @@
 import type { Check } from '../check.ts';
 import type { Probe } from '../probe.ts';
 import { demand, demandStatus, SkipError } from '../verdict.ts';
-import { requireNewReport } from './websocket.ts';
+import { demandAllFrames } from './delivery.ts';
+import { leftMs, requireNewReport } from './websocket.ts';
 
 const originsHeader = 'x-cll-available-origins';
 /** Connections are limited per account; a deployment with more origins is checked at these. */
 const originsMax = 4;
+
+/** Enough to notice that some are missing. */
+const framesWanted = 40;
 
 const readHead = async ({ ask }: Probe) => {
   const answer = await ask('/', { method: 'HEAD' });
@@ -49,6 +53,15 @@ const eachDelivers: Check['run'] = async (probe) => {
   }
 };
 
+/** Each origin sends everything, so that a client may lose the other ones. */
+const eachComplete: Check['run'] = async (probe) => {
+  for (const origin of (await readOrigins(probe)).slice(0, originsMax)) {
+    const watch = await probe.watchOrigin(origin);
+    await probe.until(() => watch.closed() !== undefined || watch.frames.length >= framesWanted, leftMs(probe, watch));
+    await demandAllFrames(probe, watch, 1);
+  }
+};
+
 export const originChecks: readonly Check[] = [
   {
     id: 'origins.head',
@@ -82,6 +95,13 @@ export const originChecks: readonly Check[] = [
     source: 'SDKs',
     sentence: ha,
     run: eachDelivers,
+  },
+  {
+    id: 'origins.complete',
+    title: 'Each origin sends every report that REST has',
+    source: 'SDKs',
+    sentence: ha,
+    run: eachComplete,
   },
   {
     id: 'origins.unknown',

@@ -4,7 +4,7 @@ import type { Check } from '../check.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
 import type { Probe } from '../probe.ts';
 import { reportsOf, shapeProblem } from '../reports.ts';
-import { targets } from '../sample.ts';
+import { type ReportingStream, targets } from '../sample.ts';
 import { demand, demandStatus, excerpt } from '../verdict.ts';
 
 /** The report of an answer with exactly one key, `report`. */
@@ -50,6 +50,11 @@ const eachKind = async ({ sample }: Probe) => {
 };
 
 const latestShape: Check['run'] = async (probe) => {
+  const unread = (await probe.sample.streams()).filter(({ newest }) => newest === undefined);
+  for (const { feedId } of unread.slice(0, 2)) {
+    const answer = await probe.ask(targets.latest(feedId));
+    if (answer.status !== 404) requireReport(answer, feedId); // without a report, or with one that is malformed
+  }
   for (const { feedId } of await eachKind(probe)) requireReport(await probe.ask(targets.latest(feedId)), feedId);
 };
 
@@ -72,8 +77,12 @@ const latestNewest: Check['run'] = async (probe) => {
   }
 };
 
+const widthOf = ({ newest }: ReportingStream): number => newest.observationsTimestamp - newest.validFromTimestamp;
+
+/** Also the stream with the widest window: both ends of most are one second. */
 const atWindow: Check['run'] = async (probe) => {
-  for (const { feedId, newest } of await eachKind(probe)) {
+  const [widest] = (await probe.sample.reporting()).toSorted((a, b) => widthOf(b) - widthOf(a));
+  for (const { feedId, newest } of new Set([...(await eachKind(probe)), ...(widest === undefined ? [] : [widest])])) {
     const { validFromTimestamp: from, observationsTimestamp: to } = newest;
     for (const timestamp of new Set([to, from, Math.floor((from + to) / 2)])) {
       const { answer, report } = await readAt(probe, feedId, timestamp);

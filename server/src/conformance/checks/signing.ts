@@ -1,13 +1,13 @@
-// Request signing and the clock: what is accepted, and what must not be.
+// Request signing: what is accepted, and what must not be.
 import { authHeaders } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { Probe } from '../probe.ts';
-import type { AskChanges } from '../requester.ts';
+import { type AskChanges, strangers } from '../requester.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, describeAnswer, SkipError } from '../verdict.ts';
 
 /** A request that succeeds when it is signed correctly. */
-const goodTarget = async ({ sample }: Probe): Promise<string> => {
+export const goodTarget = async ({ sample }: Probe): Promise<string> => {
   const [{ feedId }] = await sample.reporting();
   return targets.latest(feedId);
 };
@@ -16,7 +16,6 @@ const composition =
   'HMAC signature made with SHA-256 and a shared secret key, computed over parts of the request and its metadata.';
 const mismatch = 'A request whose signature does not match the one the server expects fails with 401.';
 const incorrect = 'Required headers that are missing or carry incorrect values give 400.';
-const skew = 'It must be synchronized with the server time; the maximum discrepancy is 5 seconds by default.';
 
 /** A correct request, changed like this, has one of these statuses. */
 const expectStatus =
@@ -81,26 +80,11 @@ const sameForStrangers: Check['run'] = async (probe) => {
   );
 };
 
-const offBy =
-  (beyond: 'within' | 'outside', sign: 1 | -1): Check['run'] =>
-  async (probe) => {
-    const { skewMaxMs } = probe.rules;
-    // Two seconds for the way and for the two clocks.
-    const skewMs = sign * (beyond === 'within' ? Math.max(0, skewMaxMs - 2_000) : skewMaxMs + 3_000);
-    const answer = await probe.ask(await goodTarget(probe), { signed: { skewMs } });
-    demandStatus(answer, beyond === 'within' ? [200] : [400, 401]);
-  };
-
-const synchronized: Check['run'] = async ({ requester, rules }) => {
-  const measuredMs = requester.clockOffsetMs();
-  if (measuredMs === undefined) throw new SkipError('No answer said what time it is: there was no Date header.');
-  const offsetMs = Math.round(measuredMs);
-  demand(
-    Math.abs(offsetMs) <= rules.skewMaxMs,
-    `clocks at most ${rules.skewMaxMs} ms apart`,
-    () => `the server’s clock is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
-    requester.attempts[0],
-  );
+/** Not with the user's ID and its signature, and not with a signature in the other name. */
+const otherName: Check['run'] = async (probe) => {
+  const target = await goodTarget(probe);
+  demandStatus(await probe.ask(target, { signed: { inOtherName: true } }), [401]);
+  demandStatus(await probe.ask(target, withHeader(authHeaders.userId, strangers.userId)), [401]);
 };
 
 export const signingChecks: readonly Check[] = [
@@ -124,6 +108,13 @@ export const signingChecks: readonly Check[] = [
     source: 'specification',
     sentence: 'Authentication fails (typically a signature mismatch)',
     run: sameForStrangers,
+  },
+  {
+    id: 'signing.other-user',
+    title: 'The right secret in the name of another user is 401',
+    source: 'specification',
+    sentence: mismatch,
+    run: otherName,
   },
   {
     id: 'signing.other-method',
@@ -233,54 +224,5 @@ export const signingChecks: readonly Check[] = [
     source: 'SDKs',
     sentence: 'One SDK sends no User-Agent.',
     run: expectStatus(withHeader('User-Agent', undefined), 200),
-  },
-];
-
-export const clockChecks: readonly Check[] = [
-  {
-    id: 'clock.synchronized',
-    title: 'The clock of the server and of this machine agree',
-    source: 'specification',
-    sentence: skew,
-    run: synchronized,
-  },
-  {
-    id: 'clock.behind',
-    title: 'A clock that is a few seconds behind is accepted',
-    source: 'specification',
-    sentence: skew,
-    run: offBy('within', -1),
-  },
-  {
-    id: 'clock.ahead',
-    title: 'A clock that is a few seconds ahead is accepted',
-    source: 'specification',
-    sentence: skew,
-    run: offBy('within', 1),
-  },
-  {
-    id: 'clock.stale',
-    title: 'A timestamp that is too old is rejected',
-    source: 'specification',
-    sentence: skew,
-    run: offBy('outside', -1),
-  },
-  {
-    id: 'clock.future',
-    title: 'A timestamp that is too far in the future is rejected',
-    source: 'specification',
-    sentence: skew,
-    run: offBy('outside', 1),
-  },
-  {
-    id: 'clock.seconds',
-    title: 'A timestamp in seconds is rejected',
-    source: 'specification',
-    sentence: 'The current time, with millisecond precision.',
-    run: async (probe) => {
-      const seconds = String(Math.floor(Date.now() / 1_000));
-      const answer = await probe.ask(await goodTarget(probe), withHeader(authHeaders.timestamp, seconds));
-      demandStatus(answer, [400, 401]);
-    },
   },
 ];

@@ -23,7 +23,7 @@ export const requireNewReport = async ({ newReport, rules }: Probe): Promise<Fre
 };
 
 /** What is left of the time that a connection is watched; all checks share it, so that a silent server does not cost each of them all of it. */
-const leftMs = ({ rules }: Probe, watch: Watch): number =>
+export const leftMs = ({ rules }: Probe, watch: Watch): number =>
   Math.max(0, (watch.openedMs() ?? 0) + rules.liveMs - performance.now());
 
 /** Waits for frames of any one stream; fails if there are none although REST has a new report. */
@@ -168,10 +168,8 @@ const pings: Check['run'] = async (probe) => {
 
 const staysOpen: Check['run'] = async (probe) => {
   for (const version of [1, 2] as const) {
-    const watch = await requireFrames(probe, version).catch((error: unknown) => {
-      if (error instanceof SkipError || error instanceof MismatchError) return probe.watch(version);
-      throw error;
-    });
+    const watch = await probe.watch(version);
+    await probe.until(() => watch.closed() !== undefined, leftMs(probe, watch));
     const closed = watch.closed();
     demand(
       closed === undefined,
@@ -201,11 +199,15 @@ const closes: Check['run'] = async (probe) => {
 
 /** A handshake that is answered with a status instead. */
 const refused =
-  (statuses: readonly number[], target: (feedId: string) => string, changes: AskChanges = {}): Check['run'] =>
+  (
+    statuses: readonly number[],
+    target: (feedId: string) => string,
+    changes: AskChanges | ((probe: Probe) => AskChanges) = {},
+  ): Check['run'] =>
   async (probe) => {
     const [{ feedId }] = await probe.sample.reporting();
     await probe.watch(1); // without WebSockets there is nothing to refuse
-    const watch = await probe.handshake(target(feedId), changes);
+    const watch = await probe.handshake(target(feedId), typeof changes === 'function' ? changes(probe) : changes);
     const opened = await watch.opened;
     watch.end();
     const status = opened.ok ? 101 : opened.refusal?.status;
@@ -256,6 +258,13 @@ export const websocketChecks: readonly Check[] = [
     source: 'SDKs',
     sentence: handshake,
     run: refused([401], wsTarget, { signed: { withOtherSecret: true } }),
+  },
+  {
+    id: 'websocket.stale',
+    title: 'A handshake with a timestamp that is too old is 400 or 401',
+    source: 'SDKs',
+    sentence: handshake,
+    run: refused([400, 401], wsTarget, ({ rules }) => ({ signed: { skewMs: -rules.skewMaxMs - 3_000 } })),
   },
   {
     id: 'websocket.unknown-stream',

@@ -32,7 +32,7 @@ const check = async ({ url, env }: Deployment, ...args: readonly string[]) => {
 test('conformance: a node passes every check, and none is skipped', async () => {
   const sample = await openLiveSample();
   try {
-    const { code, stderr, report, open, extensions } = await check(sample, '--strict');
+    const { code, stderr, report, open, extensions } = await check(sample, '--strict', '--live-seconds', '4');
     expect(open).toEqual([]);
     expect([code, stderr, report.ok, report.passed]).toEqual([0, '', true, checkTable.length]);
     const absent = extensions.filter(({ result }) => result !== 'present').map(({ id }) => id);
@@ -47,9 +47,9 @@ test('conformance: a server with the bare specification passes, and extensions a
   try {
     const signers = join(folder, 'signers.json');
     writeFileSync(signers, JSON.stringify(bare.signers));
-    const { code, open, extensions } = await check(bare, '--signers', signers);
+    const { code, open, extensions } = await check(bare, '--signers', signers, '--live-seconds', '4');
     expect(open.map(({ id, reason }) => [id, reason])).toEqual(
-      ['origins.header', 'origins.open', 'origins.deliver', 'origins.unknown'].map((id) => [
+      ['origins.header', 'origins.open', 'origins.deliver', 'origins.complete', 'origins.unknown'].map((id) => [
         id,
         'The deployment lists no origins.',
       ]),
@@ -131,7 +131,7 @@ describe('with faults', () => {
 
   test('conformance: without faults these checks pass', async () => {
     const ids = [...new Set(rows.map(({ id }) => id))];
-    const { code, results } = await checkFaulted(ids, '--slow-after', '5000');
+    const { code, results } = await checkFaulted(ids, '--slow-after', '5000', '--live-seconds', '3');
     expect(results.filter(([, result]: readonly string[]) => result !== 'passed')).toEqual([]);
     expect([code, results.length]).toEqual([0, ids.length]);
   });

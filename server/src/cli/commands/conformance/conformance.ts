@@ -158,6 +158,7 @@ const checkServer = async ({ session, options }: Call, rawUrl: string | undefine
     checks,
     signal,
     sign: user.sign,
+    signAs: user.signAs,
     userAgent: commandAgent(),
     nowMs: session.nowMs,
     withExtensions: collected(options.only) === undefined,

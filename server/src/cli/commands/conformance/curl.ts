@@ -64,11 +64,14 @@ const toSign = (
     url.origin,
     ...(signed.skewMs === undefined ? [] : ['--skew', String(signed.skewMs / 1_000)]),
     ...(signed.body === undefined ? [] : ['--body', signed.body]),
-    ...(isStranger ? [] : signFlags),
+    ...(isStranger || signed.inOtherName ? [] : signFlags),
   ];
-  const user = signed.asOtherUser ? strangers.userId : userId;
-  const prefix = isStranger ? `SEALPOST_USER_ID=${user} SEALPOST_SECRET=${strangers.secret} ` : '';
-  return `${prefix}${words.map(quote).join(' ')}`;
+  const user = signed.asOtherUser || signed.inOtherName ? strangers.userId : userId;
+  const variables = [
+    ...(isStranger || signed.inOtherName ? [`SEALPOST_USER_ID=${user} `] : []),
+    ...(isStranger ? [`SEALPOST_SECRET=${strangers.secret} `] : []), // in another name, the secret is that of the shell
+  ];
+  return `${variables.join('')}${words.map(quote).join(' ')}`;
 };
 
 /** What is sent other than it was signed. */

@@ -8,7 +8,6 @@ import { testStream } from '../../../../../tests/support/running-ingest.ts';
 import { createSignedReports, millisecondStream, secondStream } from '../../../../../tests/support/signed-reports.ts';
 import type { StoredReport } from '../../../store/store.ts';
 
-const historySeconds = 12;
 const [btc, eth, hidden, gone] = [0xa1, 0xb2, 0xc3, 0xd4].map(secondStream) as [FeedId, FeedId, FeedId, FeedId]; // four were made
 const fast = millisecondStream(0xe5);
 const layout = 'version 14 with contractMonth as text'; // delivered, not decoded
@@ -39,8 +38,18 @@ export type LiveReports = {
   readonly next: () => readonly StoredReport[];
 };
 
-/** Reports up to now: one a second of each stream, two a second of the one in milliseconds. */
-export const createLiveReports = async (): Promise<LiveReports> => {
+export type LiveOptions = {
+  /** How long before its end history begins; only two streams have more than a minute. */
+  readonly historySeconds?: number;
+  /** How long ago history ends: its reports follow at ten times the speed until they catch up. */
+  readonly behindSeconds?: number;
+};
+
+/** Reports up to now: one a second of each stream, one every three seconds of another, two a second of the one in milliseconds. */
+export const createLiveReports = async ({
+  historySeconds = 12,
+  behindSeconds = 0,
+}: LiveOptions = {}): Promise<LiveReports> => {
   const seed = 'conformance';
   const { report, signerSets } = await createSignedReports(seed);
   const { sign } = await createNetwork({ seed });
@@ -53,23 +62,33 @@ export const createLiveReports = async (): Promise<LiveReports> => {
     report(fast, now * 1_000, now * 1_000 + 499),
     report(fast, now * 1_000 + 500, now * 1_000 + 999),
   ];
-  const at = (now: number): readonly StoredReport[] => [
+  const two = (now: number): readonly StoredReport[] => [
     report(btc, now, now),
-    report(eth, now, now),
+    ...(now % 3 === 0 ? [report(eth, now - 2, now)] : []),
+  ];
+  const at = (now: number): readonly StoredReport[] => [
+    ...two(now),
     report(hidden, now, now),
     unknownAt(now),
     ...half(now),
   ];
-  const start = Math.floor(Date.now() / 1_000);
+  const startMs = Date.now();
+  const start = Math.floor(startMs / 1_000) - behindSeconds;
+  const now = (): number => {
+    const sinceMs = Date.now() - startMs;
+    return Math.floor((startMs + Math.min(sinceMs, 10 * sinceMs - behindSeconds * 1_000)) / 1_000);
+  };
   let last = start;
   return {
     signerSets,
     streams,
-    history: Array.from({ length: historySeconds }, (_, i) => at(start - historySeconds + 1 + i)).flat(),
+    history: Array.from({ length: historySeconds }, (_, i) =>
+      (i < historySeconds - 60 ? two : at)(start - historySeconds + 1 + i),
+    ).flat(),
     next: () => {
-      const now = Math.floor(Date.now() / 1_000);
-      const reports = Array.from({ length: now - last }, (_, i) => at(last + 1 + i)).flat();
-      last = now;
+      const second = now();
+      const reports = Array.from({ length: second - last }, (_, i) => at(last + 1 + i)).flat();
+      last = second;
       return reports;
     },
   };
@@ -83,8 +102,8 @@ export type LiveSample = {
 };
 
 /** Opens the service and feeds it until it is closed. */
-export const openLiveSample = async (): Promise<LiveSample> => {
-  const reports = await createLiveReports();
+export const openLiveSample = async (options: LiveOptions = {}): Promise<LiveSample> => {
+  const reports = await createLiveReports(options);
   const rules = { origins: ['001', '002'], keepAliveMs: 1_000 };
   const service = await openService(
     reports.streams,
