@@ -70,9 +70,14 @@ export const runProgram = async (outer: Session, args: readonly string[]): Promi
   const session = withCleanOutput(outer);
   let given: ReturnType<typeof givenFlags> = [];
   const hint = async (text: string): Promise<string> => {
-    if (given.length === 0) return text;
-    return completeHints(createProgram(session, await loadCommands()), given, text);
+    if (given.length === 0) return named(text);
+    return named(completeHints(createProgram(session, await loadCommands()), given, text));
   };
+  // `npx sealpost` and the scripts of npm run without a `sealpost` in the path.
+  const named = (text: string): string =>
+    session.env.npm_command === undefined
+      ? text
+      : text.replace(/(?<![\w./@-]|npx )sealpost (?=[a-z])/g, 'npx sealpost ');
   const helped: Promise<unknown>[] = []; // commander does not wait for what it prints
   const writeHelp = (text: string): void => {
     helped.push(session.write(text).catch((error: unknown) => error));
