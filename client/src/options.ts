@@ -8,7 +8,7 @@ import { parseBaseUrls, parseWsUrls } from './request/endpoints.ts';
 import { clientVersion } from './version.ts';
 
 export type ClientOptions = {
-  /** Scheme, host and port of the server. Give this, or `baseUrls`. */
+  /** Address of the server: scheme, host, port, and the prefix of a proxy in front of it, such as `https://example.org/streams`. Give this, or `baseUrls`. */
   readonly baseUrl?: string | undefined;
   /** Several servers of one deployment, in order of preference. The client fails over to the next on network errors and 5xx. */
   readonly baseUrls?: readonly string[] | undefined;

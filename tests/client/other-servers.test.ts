@@ -1,7 +1,8 @@
 // Our client on servers of others, which allow less and send less than ours: a proxy in front of our service that behaves so.
 import { createClient } from '@sealpost/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { openSpecProxy, type SpecProxy, type SpecProxyOptions } from '../support/proxies/spec-proxy.ts';
+import { openPrefixProxy } from '../support/proxies/prefix-proxy.ts';
+import { openSpecProxy, type SpecProxyOptions } from '../support/proxies/spec-proxy.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
@@ -24,7 +25,7 @@ beforeAll(async () => {
   const ofSeconds = Array.from({ length: count }, (_, i) => report(first, now - count + i, now - count + i));
   await service.append([...ofSeconds, ...many.map((feedId) => report(feedId, now - 20, now - 5))]);
 });
-const proxies: SpecProxy[] = [];
+const proxies: { readonly close: () => Promise<void> }[] = [];
 afterEach(async () => {
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
 });
@@ -122,4 +123,29 @@ test('catalog: entries of feed ID, pair and status are enough to find a stream a
     status: 'live',
   });
   await expect(client.latest(`${baseAsset}/${quoteAsset}`)).rejects.toMatchObject({ code: 'ambiguous_stream' });
+});
+
+test('prefix: calls and every kind of live connection go to the path of the base URL, and are signed as the server receives them', async () => {
+  const proxy = await openPrefixProxy(service.url, '/my/streams');
+  proxies.push(proxy);
+  const client = createClient({ baseUrl: `${proxy.url}/`, ...account, nowMs: () => now * 1_000 });
+  expect((await client.latest(first)).report.feedID).toBe(first);
+  expect((await client.time()).serverTimeMs).toBe(now * 1_000);
+  expect((await client.discovery()).feeds).toHaveLength(1 + many.length);
+  expect(await secondsOf(client.pages(first, { from: now - 3, limit: 2 }))).toEqual(allSeconds.slice(-3));
+  for (const transport of ['websocket', 'sse', 'poll'] as const) {
+    const phases: string[] = [];
+    const stream = client.stream([first], {
+      from: now - 1,
+      transport,
+      ha: transport === 'websocket',
+      onState: ({ phase }) => phases.push(phase),
+    });
+    expect((await stream.next()).value?.observationsTimestamp).toBe(now - 1);
+    expect(phases).toEqual(['connecting', 'live']);
+    stream.close();
+  }
+  const paths = proxy.targets.map((target) => target.replace(/\?.*/, ''));
+  expect(paths).toEqual(expect.arrayContaining(['/my/streams/api/v1/ws', '/my/streams/api/v1/reports/stream']));
+  expect(paths.filter((path) => !path.startsWith('/my/streams/'))).toEqual([]);
 });

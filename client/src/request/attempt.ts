@@ -6,7 +6,7 @@ import { detailsOf, isResult, type RawAnswer, readBody, readText, toError } from
 import { raceSignal } from './call.ts';
 import type { Clock, ClockReading } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
-import { authOf } from './paths.ts';
+import { authOf, pathOf } from './paths.ts';
 
 export type Answered = { readonly body: object; readonly details: AnswerDetails; readonly more: boolean | undefined };
 
@@ -55,14 +55,14 @@ type Tried = { readonly outcome: Outcome; readonly signed: ClockReading };
 
 /** Signs and sends a request, and once more if its credentials are rejected and there are new ones. */
 const tryOnce = async (baseUrl: string, call: AttemptState, settings: Settings, clock: Clock): Promise<Tried> => {
-  const url = new URL(call.target, baseUrl);
-  const signer = authOf(url.pathname) === 'none' ? undefined : settings.signer;
+  const url = new URL(`${baseUrl}${call.target}`);
+  const signer = authOf(pathOf(call.target)) === 'none' ? undefined : settings.signer;
   let signed = clock.now();
   try {
     const key = signer && (await raceSignal(signer.key(), call.signal));
     // Read after the key, because the secret function may take a while.
     signed = clock.now();
-    const outcome = await send(url, key, signed, call, settings);
+    const outcome = await send(url, baseUrl, key, signed, call, settings);
     const isRefused = outcome instanceof SealpostError && isKeyRefused(outcome) && !call.hasRenewedKey;
     if (!isRefused || signer === undefined || key === undefined) return { outcome, signed };
     call.hasRenewedKey = true;
@@ -81,18 +81,20 @@ export const isKeyRefused = ({ status, code, isInferred }: SealpostError): boole
 /** Sends the request and emits an event; returns a response that is an error. */
 const send = async (
   url: URL,
+  baseUrl: string,
   key: SigningKey | undefined,
   signed: ClockReading,
   call: AttemptState,
   { fetch, headers: own, attemptTimeoutMs: idleTimeoutMs, emit, nowMs }: Settings,
 ): Promise<Outcome> => {
+  const target = url.href.slice(baseUrl.length); // as the server behind a proxy with a prefix receives it (D252)
   call.attempts += 1;
   const startedMs = performance.now();
   const tell = (code: string | undefined, answer?: ExchangedAnswer): void =>
     emit({
       kind: 'attempt',
-      url: url.origin,
-      path: url.pathname,
+      url: baseUrl,
+      path: pathOf(target),
       attempt: call.attempts,
       status: answer?.status,
       code,
@@ -100,7 +102,7 @@ const send = async (
       bytes: answer?.bytes ?? 0,
       durationMs: performance.now() - startedMs,
     });
-  const signature = key?.sign('GET', `${url.pathname}${url.search}`, signed.machineMs + signed.offsetMs); // as it is sent
+  const signature = key?.sign('GET', target, signed.machineMs + signed.offsetMs);
   const options = { fetch, headers: { ...own, ...signature }, signal: call.signal, idleTimeoutMs };
   const answer = await exchange(url, options).catch((error: unknown) => {
     tell(error instanceof SealpostError ? error.code : 'aborted');

@@ -25,6 +25,7 @@ test('base URLs: a trailing slash and a repetition make no difference', () => {
     b,
   ]);
   expect(parseBaseUrls(a, undefined)).toEqual([a]);
+  expect(parseBaseUrls(`${a}/my/streams/`, undefined)).toEqual([`${a}/my/streams`]);
 });
 
 test.each([
@@ -33,7 +34,7 @@ test.each([
   [undefined, []],
   ['api.example.org', undefined],
   ['ftp://a.test', undefined],
-  ['http://a.test/prefix', undefined],
+  ['http://a.test/api/v1', undefined],
   ['http://a.test/?x=1', undefined],
   ['http://user:hidden@a.test', undefined],
   [7, undefined],
@@ -48,6 +49,7 @@ test('WebSocket URLs: either scheme works, and the base URLs are the default', (
     'http://w.test:8080',
     'https://x.test',
   ]);
+  expect(parseWsUrls('wss://w.test/streams/', undefined, [a])).toEqual(['https://w.test/streams']);
   expect(parseWsUrls(undefined, undefined, [a, b])).toEqual([a, b]);
 });
 

@@ -1,4 +1,5 @@
 // Chooses among several base URLs: stays with one that works, and tries the first of the list again after 60 s.
+import { withoutTrailing } from '@sealpost/protocol';
 import { SealpostError } from '../errors.ts';
 
 /** How long the client stays with a later base URL before it tries the first again. */
@@ -30,7 +31,7 @@ export const createEndpoints = (urls: readonly string[], monotonicMs: () => numb
   };
 };
 
-/** Parses base URLs: only scheme, host and port, because a path would be part of what is signed. Without a trailing slash. */
+/** Parses base URLs: scheme, host, port and a path prefix (D252). Without a trailing slash. */
 export const parseBaseUrls = (baseUrl: unknown, baseUrls: unknown): readonly string[] => {
   if ((baseUrl === undefined) === (baseUrls === undefined))
     throw new SealpostError('invalid_option', 'Give either baseUrl or baseUrls.');
@@ -57,10 +58,11 @@ const parseBaseUrl = (raw: unknown): string => parseAddress(raw, 'baseUrl', 'htt
 // The error does not repeat the address, which may contain a user and a password.
 const parseAddress = (raw: unknown, option: string, example: string): string => {
   const url = typeof raw === 'string' && URL.canParse(raw) ? new URL(raw) : undefined;
-  const isBare = url !== undefined && `${url.origin}/` === url.href;
-  if (isBare && ['http:', 'https:'].includes(url.protocol)) return url.origin;
+  // No user, query or fragment, and no path of the API.
+  const isBare = url !== undefined && url.origin + url.pathname === url.href && !/\/api\/v\d/.test(url.pathname);
+  if (isBare && ['http:', 'https:'].includes(url.protocol)) return withoutTrailing(url.href, '/');
   throw new SealpostError(
     'invalid_option',
-    `${option} is not the address of a server, expected scheme, host and port, such as ${example}.`,
+    `${option} is not the address of a server, expected scheme, host, port and perhaps a path, such as ${example}.`,
   );
 };

@@ -36,6 +36,9 @@ const open: { readonly [R in Open]: Routes[R]['auth'] } = {
   status: 'none',
 };
 
+/** The path of a target. */
+export const pathOf = (target: string): string => target.replace(/\?.*$/s, '');
+
 /** Whether a path requires credentials, accepts them, or ignores them. */
 export const authOf = (path: string): Route['auth'] => {
   const name = (Object.keys(open) as Open[]).find((one) => paths[one] === path); // its own keys

@@ -10,7 +10,7 @@ import { type Clock, createClock } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import { createHolds, type Holds } from './holds.ts';
-import { authOf } from './paths.ts';
+import { authOf, pathOf } from './paths.ts';
 
 /** Headers of a request, and the key that signed them; undefined without credentials. */
 export type SignedHeaders = {
@@ -68,7 +68,7 @@ export const createRequester = (settings: Settings): Requester => {
   };
   return {
     get: async <T>(target: string, options: InnerCallOptions = {}) => {
-      if (settings.signer === undefined && authOf(target.replace(/\?.*$/s, '')) === 'required')
+      if (settings.signer === undefined && authOf(pathOf(target)) === 'required')
         throw new SealpostError('missing_credentials', 'This call needs a user ID and a secret.');
       const timeoutMs = readWhole('timeoutMs', options.timeoutMs ?? settings.timeoutMs, 1, timerMaxMs);
       const call = openCall(options, timeoutMs);
@@ -121,7 +121,7 @@ const answerTo = async (
     const heldMs = Math.min(...settings.baseUrls.map((url) => holds.heldMs(url)));
     const waitMs = backOffMs(retryRules, round - 1, random, step === 'later' ? retryAfterMsOf(outcome) : heldMs);
     if (waitMs >= remainingMs()) throw outcome; // the call would time out during the wait
-    emit({ kind: 'retry', path: target.replace(/\?.*$/s, ''), delayMs: waitMs, code: outcome.code });
+    emit({ kind: 'retry', path: pathOf(target), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
     waitedMs += waitMs;
     signal.throwIfAborted();

@@ -5,6 +5,7 @@ import { SealpostError } from '../errors.ts';
 import { latest, page } from '../reads.ts';
 import { sleepOnTimer } from '../request/call.ts';
 import { createPace } from '../request/pace.ts';
+import { pathOf } from '../request/paths.ts';
 import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { toReceived } from './received-report.ts';
@@ -44,7 +45,7 @@ export const polling: Transport = async ({ get, ...request }, handlers) => {
 const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['get'] => {
   const paces = new Map<string, ReturnType<typeof createPace>>();
   return async (target, options) => {
-    const path = target.replace(/\?.*$/s, '');
+    const path = pathOf(target);
     const pace = paces.get(path) ?? createPace(sleepOnTimer, () => performance.now());
     paces.set(path, pace);
     for (;;) {

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { openPrefixProxy } from '../../../tests/support/proxies/prefix-proxy.ts';
 import { readWsUrl } from './credentials.ts';
 import { against, btc, hexOf, openReadingSample, third } from './reading-sample.fixture.ts';
 
@@ -114,12 +115,31 @@ describe('credentials', () => {
     expect([remote.code, remote.stderr.startsWith('error: nowhere.invalid could not be resolved')]).toEqual([3, true]);
   });
 
-  test.each(['ftp://host', 'http://host/path', 'http://user:pass@host', 'http://host?x', 'host'])(
+  test('a server behind a proxy may have a path, which is part of what credentials are saved for', async () => {
+    const proxy = await openPrefixProxy(service.url, '/streams');
+    try {
+      for (const url of [proxy.url, `${proxy.url}/`])
+        expect(await run(['report', 'latest', btc, '--raw', '--url', url])).toMatchObject({ code: 0, stderr: '' });
+      const signed = await run(['sign', 'GET', '/api/v1/feeds', '--json', '--url', proxy.url]);
+      expect(JSON.parse(signed.stdout).url).toBe(`${proxy.url}/api/v1/feeds`);
+      mkdirSync(join(folder, 'xdg/sealpost'), { recursive: true });
+      profiles('xdg/sealpost/profiles.json', { default: profile({ url: proxy.url }) });
+      const env = { XDG_CONFIG_HOME: join(folder, 'xdg') };
+      expect((await latest(env, '--url', proxy.url)).code).toBe(0);
+      const other = await latest(env, '--url', `${proxy.url}/x`);
+      expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('No credentials.')]);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  test.each(['ftp://host', 'http://host/api/v1', 'http://user:pass@host', 'http://host?x', 'host'])(
     'the address %s is wrong usage',
     async (url) => {
       expect(await run(['report', 'latest', btc, '--url', url])).toMatchObject({
         code: 2,
-        stderr: 'error: --url is not a server URL, expected scheme, host and port, such as http://127.0.0.1:7401.\n',
+        stderr:
+          'error: --url is not a server URL, expected scheme, host, port and perhaps a path, such as http://127.0.0.1:7401.\n',
       });
     },
   );
@@ -162,7 +182,7 @@ describe('WebSockets on another host', () => {
   });
 
   test('an invalid address is rejected by name', async () => {
-    expect(await run(['watch', '--ws-url', 'wss://ws.example.org/live'])).toMatchObject({
+    expect(await run(['watch', '--ws-url', 'wss://ws.example.org/api/v1/ws'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--ws-url is not a server URL'),
     });

@@ -16,7 +16,7 @@ import {
   readProfiles,
   readSecret,
 } from './profiles.ts';
-import { clientOptions } from './remote-client.ts';
+import { clientOptions, serverAddress } from './remote-client.ts';
 import type { Session } from './session.ts';
 
 /** Makes the three headers of a request, good for a few seconds around `timestampMs`. The body is empty unless given. */
@@ -97,7 +97,7 @@ export const readWsUrl = (
   url: URL,
   user: Pick<User, 'url' | 'wsUrl'>,
 ): string | undefined => {
-  const isSame = (raw: string): boolean => originOf(parseServerUrl('The address', raw)) === originOf(url);
+  const isSame = (raw: string): boolean => serverOf(parseServerUrl('The address', raw)) === serverOf(url);
   const [place, raw] =
     [
       ['--ws-url', options.wsUrl],
@@ -109,7 +109,7 @@ export const readWsUrl = (
     ].find(([, value]) => value !== undefined) ?? [];
   return raw === undefined
     ? undefined
-    : parseServerUrl(String(place), String(raw).replace(/^ws(?=s?:)/i, 'http')).origin;
+    : serverAddress(parseServerUrl(String(place), String(raw).replace(/^ws(?=s?:)/i, 'http')));
 };
 
 /** Finds server and user. The flag counts before a profile that was named, that before the variable, and this before other profiles. */
@@ -139,16 +139,19 @@ export const readServer = ({ env }: Session, { url }: RawOptions, profileUrl?: s
 
 const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host);
 
-/** Reads the address of a server: scheme, host and port only, because a path would be part of what is signed. A scheme may be missing. */
+/** Reads the address of a server: scheme, host, port, and the path of a proxy (D252). Without a path, a scheme may be missing. */
 export const parseServerUrl = (place: string, raw: string): URL => {
   // A port, a dot or `localhost` distinguishes a host from any other word.
   const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@.]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
   const scheme = isLoopback(raw.replace(/(:\d+)?\/?$/, '').toLowerCase()) ? 'http' : 'https';
   const whole = isHostPort ? `${scheme}://${raw}` : raw;
   const url = URL.canParse(whole) ? new URL(whole) : undefined;
-  const isBare = url !== undefined && `${url.origin}/` === url.href;
+  // No user, query or fragment, and no path of the API.
+  const isBare = url !== undefined && url.origin + url.pathname === url.href && !/\/api\/v\d/.test(url.pathname);
   if (isBare && ['http:', 'https:'].includes(url.protocol)) return url;
-  throw usageError(`${place} is not a server URL, expected scheme, host and port, such as ${urlDefault}.`);
+  throw usageError(
+    `${place} is not a server URL, expected scheme, host, port and perhaps a path, such as ${urlDefault}.`,
+  );
 };
 
 /**
@@ -205,7 +208,7 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
   const asked = isNamed ? (server ?? readServer(session, options)) : undefined;
   const fits = ({ url }: Profile): boolean =>
     asked === undefined ||
-    (url !== undefined && originOf(parseServerUrl('The url of the profile', url)) === originOf(asked));
+    (url !== undefined && serverOf(parseServerUrl('The url of the profile', url)) === serverOf(asked));
   const saved = await findProfile(profilesFileOf(session.env), profileDefault);
   const demo = saved === undefined ? await findDemoProfile(session) : undefined;
   const found = saved ?? demo;
@@ -216,9 +219,12 @@ const findImplicit = async (session: Session, options: RawOptions, server?: URL)
   return { ...(await openProfile(found)), ...from, ...(asked && { server: asked }) };
 };
 
-/** The origin, with every name of this machine alike. */
-const originOf = ({ protocol, hostname, port }: URL): string =>
-  `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}`;
+/** What tells servers apart: the address, with every name of this machine alike. */
+const serverOf = (url: URL): string => {
+  const { protocol, hostname, port, origin } = url;
+  const path = serverAddress(url).slice(origin.length);
+  return `${protocol}//${isLoopback(hostname) ? 'localhost' : hostname}:${port}${path}`;
+};
 
 /** A user who can sign; `place` names a malformed user ID in the error. */
 export const createUser = (from: string, place: string, userId: string, secret: string): User => {

@@ -1,19 +1,19 @@
 // For commands that read another server through the client: its options, streams by name, and errors with advice. Server and user are in
 // credentials.ts.
 import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
-import { type CatalogEntry, type FeedId, oneLine, parseFeedId } from '@sealpost/protocol';
+import { type CatalogEntry, type FeedId, oneLine, parseFeedId, withoutTrailing } from '@sealpost/protocol';
 import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
 import { formatSecond } from './formats.ts';
 import type { Session } from './session.ts';
 import { pickStream } from './stream-argument.ts';
 import { commandAgent } from './version.ts';
 
+/** The address of a server: its origin and, behind a proxy with one, a path (D252). */
+export const serverAddress = ({ origin, pathname }: URL): string => withoutTrailing(`${origin}${pathname}`, '/');
+
 /** The options of a command's client: it waits when rate-limited, and prints warnings to stderr. */
-export const clientOptions = (
-  { origin }: URL,
-  { stderr, nowMs }: Pick<Session, 'stderr' | 'nowMs'>,
-): ClientOptions => ({
-  baseUrl: origin,
+export const clientOptions = (url: URL, { stderr, nowMs }: Pick<Session, 'stderr' | 'nowMs'>): ClientOptions => ({
+  baseUrl: serverAddress(url),
   nowMs,
   retryRateLimited: true,
   userAgent: commandAgent(),
@@ -68,7 +68,7 @@ const isFeedId = (raw: string): boolean => raw.startsWith('0x');
 
 const pickFeed = (raw: string, catalog: readonly CatalogEntry[], url: URL): RemoteFeed => {
   if (isFeedId(raw)) return { feedId: asUsage(() => parseFeedId(raw, 'FEED')), name: raw };
-  const { feedId, name } = pickStream(raw, catalog, `sealpost stream list --url ${url.origin}`);
+  const { feedId, name } = pickStream(raw, catalog, `sealpost stream list --url ${serverAddress(url)}`);
   return { feedId: parseFeedId(feedId), name };
 };
 
@@ -97,7 +97,7 @@ export const describeRemote = (error: SealpostError, url: URL): RemoteFailure =>
     return { exitCode, problem: `${url.host} ${what} (${cause}).`, advice };
   const told = message.includes(url.host) ? message : `${url.host}: ${message}`;
   const problem = requestId === undefined ? told : `${code}: ${message} (request ${requestId})`;
-  return { exitCode, problem, advice: adviceOn(error).replace(/\bdoctor URL\b/, `doctor ${url.origin}`) };
+  return { exitCode, problem, advice: adviceOn(error).replace(/\bdoctor URL\b/, `doctor ${serverAddress(url)}`) };
 };
 
 const failuresOnTheWay: readonly string[] = ['network_error', 'timeout', 'unexpected_answer'];

@@ -76,7 +76,8 @@ const send = (
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): ClientRequest => {
-  const { target: path, method } = request;
+  const { target, method } = request;
+  const path = `${url.pathname.replace(/\/$/, '')}${target}`; // behind a proxy with a path (D252)
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
   try {
     const start = url.protocol === 'https:' ? requestHttps : requestHttp;

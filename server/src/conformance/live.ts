@@ -50,12 +50,15 @@ export type WatchParts = { readonly wsUrl: URL; readonly requester: Requester; r
 
 /** Opens a WebSocket with exactly the headers of the request. */
 export const openWatch = ({ wsUrl, requester, timeoutMs }: WatchParts, request: RequestToSend): Watch => {
-  const socket = new WebSocket(`${wsUrl.protocol === 'https:' ? 'wss' : 'ws'}://${wsUrl.host}${request.target}`, {
-    headers: { ...requester.headersOf(request) },
-    perMessageDeflate: false,
-    maxPayload: frameBytesMax,
-    followRedirects: false,
-  });
+  const socket = new WebSocket(
+    `${wsUrl.protocol === 'https:' ? 'wss' : 'ws'}://${wsUrl.host}${wsUrl.pathname.replace(/\/$/, '')}${request.target}`,
+    {
+      headers: { ...requester.headersOf(request) },
+      perMessageDeflate: false,
+      maxPayload: frameBytesMax,
+      followRedirects: false,
+    },
+  );
   const frames: Frame[] = [];
   const pings: number[] = [];
   const pongs: number[] = [];

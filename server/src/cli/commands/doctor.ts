@@ -21,7 +21,7 @@ import {
 } from '../credentials.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import { formatDuration, formatNumberOf, withoutControls } from '../formats.ts';
-import { clientOptions, describeRemote } from '../remote-client.ts';
+import { clientOptions, describeRemote, serverAddress } from '../remote-client.ts';
 import { printJson, type Session, withoutReader } from '../session.ts';
 
 export const doctorCommand: PlainCommand = {
@@ -49,7 +49,7 @@ export const doctorCommand: PlainCommand = {
     }
     const ok = results.every(({ result }) => result === 'passed');
     if (!ok) session.exitWith(exitCodes.refused);
-    if (options.json) await printJson(session, { url: url.origin, ok, steps: results });
+    if (options.json) await printJson(session, { url: serverAddress(url), ok, steps: results });
   },
 };
 

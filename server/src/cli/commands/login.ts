@@ -16,7 +16,7 @@ import {
   readProfiles,
 } from '../profiles.ts';
 import { askLine } from '../prompt.ts';
-import { explainRemote } from '../remote-client.ts';
+import { explainRemote, serverAddress } from '../remote-client.ts';
 import type { Session } from '../session.ts';
 
 const fileOf = ({ env }: Session, { profiles }: RawOptions): string =>
@@ -57,11 +57,11 @@ export const loginCommand: PlainCommand = {
       user(secret).openClient(url, session).feeds({ signal: session.interruption() }).catch(explainRejection),
     );
     // Other commands may have changed the file since.
-    await changeProfiles(file, (others) => ({ ...others, [name]: { url: url.origin, userId, secret } }));
+    await changeProfiles(file, (others) => ({ ...others, [name]: { url: serverAddress(url), userId, secret } }));
     const streams = feeds.length;
     await print(
-      { profile: name, file, url: url.origin, userId, streams },
-      `Signed in to ${url.origin}: ${formatNumberOf(streams, 'stream')} readable. Saved as profile ${name} in ${file}.\n`,
+      { profile: name, file, url: serverAddress(url), userId, streams },
+      `Signed in to ${serverAddress(url)}: ${formatNumberOf(streams, 'stream')} readable. Saved as profile ${name} in ${file}.\n`,
     );
   },
 };

@@ -3,6 +3,7 @@
 import type { PlainCommand } from '../command.ts';
 import { accessOptions, readAccess } from '../credentials.ts';
 import { usageError } from '../failure.ts';
+import { serverAddress } from '../remote-client.ts';
 
 export const signCommand: PlainCommand = {
   name: 'sign',
@@ -39,7 +40,7 @@ export const signCommand: PlainCommand = {
     const body = options.body === undefined ? undefined : String(options.body);
     const headers = access.sign(method, target, session.nowMs() + skewMs, body);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    const url = `${access.url.origin}${target}`;
+    const url = `${serverAddress(access.url)}${target}`;
     await print(
       { url, method, headers },
       `${(options.headers ? lines : toCurlConfig(method, url, lines)).join('\n')}\n`,

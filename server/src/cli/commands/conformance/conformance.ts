@@ -23,7 +23,7 @@ import {
 import { asUsage, CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { renderTable } from '../../formats.ts';
 import { createProgress } from '../../progress.ts';
-import { explainConnection } from '../../remote-client.ts';
+import { explainConnection, serverAddress } from '../../remote-client.ts';
 import { printJson, type Session, withoutReader } from '../../session.ts';
 import { commandAgent } from '../../version.ts';
 import { loadSignerSets } from '../report/inspection.ts';
@@ -147,7 +147,7 @@ const checkServer = async ({ session, options }: Call, rawUrl: string | undefine
   const given = rawUrl === undefined ? undefined : parseServerUrl('URL', rawUrl);
   const user = await readUser(session, options, given);
   const url = given ?? user.server ?? readServer(session, {}, user.url);
-  const wsUrl = new URL(readWsUrl(session, options, url, user) ?? url.origin);
+  const wsUrl = new URL(readWsUrl(session, options, url, user) ?? serverAddress(url));
   const fixed = options.signers === undefined ? undefined : await loadSignerSets(session, String(options.signers));
   const signal = session.interruption();
   const progress = createProgress(session.stderr);

@@ -2,6 +2,7 @@
 import { authHeaders } from '@sealpost/protocol';
 import type { RequestToSend } from '../../../conformance/exchange.ts';
 import { strangers } from '../../../conformance/requester.ts';
+import { serverAddress } from '../../remote-client.ts';
 
 export type CurlOptions = {
   readonly url: URL;
@@ -27,7 +28,7 @@ const upgradeHeaders = {
 export const toCurl = (request: RequestToSend, options: CurlOptions): string => {
   const { url, wsUrl } = options;
   const { method, target, signed, headers, isUpgrade } = request;
-  const address = `${(isUpgrade ? wsUrl : url).origin}${target}`;
+  const address = `${serverAddress(isUpgrade ? wsUrl : url)}${target}`;
   const extra = Object.entries({ ...(isUpgrade ? upgradeHeaders : {}), ...headers }).filter(
     ([name]) => signed === false || !isSigned(name),
   );
@@ -61,7 +62,7 @@ const toSign = (
     signed.method ?? method,
     signed.target ?? target,
     '--url',
-    url.origin,
+    serverAddress(url),
     ...(signed.skewMs === undefined ? [] : ['--skew', String(signed.skewMs / 1_000)]),
     ...(signed.body === undefined ? [] : ['--body', signed.body]),
     ...(isStranger || signed.inOtherName ? [] : signFlags),
@@ -81,7 +82,7 @@ const editsOf = (
   url: URL,
 ): readonly string[] => {
   const isElsewhere = (signed !== false && signed.target !== undefined && signed.target !== target) || isUpgrade;
-  const sent = isElsewhere && address !== `${url.origin}${target}` ? address : undefined;
+  const sent = isElsewhere && address !== `${serverAddress(url)}${target}` ? address : undefined;
   const moved = signed !== false && signed.target !== undefined && signed.target !== target ? address : sent;
   return [
     ...(moved === undefined ? [] : [`s|^url = .*|url = "${quoteSed(moved)}"|`]),

@@ -3,6 +3,7 @@ import { groupOf } from '../../../conformance/check.ts';
 import type { CheckOutcome, ExtensionResult, RunReport } from '../../../conformance/run.ts';
 import { formatNumberOf, withoutControls } from '../../formats.ts';
 import type { Paint } from '../../paint.ts';
+import { serverAddress } from '../../remote-client.ts';
 import { type CurlOptions, toCurl } from './curl.ts';
 
 const marks = { passed: '✓', failed: '✗', skipped: '–' } as const;
@@ -74,7 +75,7 @@ export const toRunJson = (
 ) => {
   const count = (result: CheckOutcome['result']) => results.filter((one) => one.result === result).length;
   return {
-    url: url.origin,
+    url: serverAddress(url),
     ok: isOk,
     complete: isComplete,
     passed: count('passed'),

@@ -5,7 +5,7 @@ import { type PlainCommand, settingOptions } from '../../command.ts';
 import { type RawOptions, readSettings } from '../../command-options.ts';
 import { accessOptions, readAccess } from '../../credentials.ts';
 import { usageError } from '../../failure.ts';
-import { explainRemote } from '../../remote-client.ts';
+import { explainRemote, serverAddress } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
 import { feedForms } from '../../stream-argument.ts';
@@ -71,5 +71,5 @@ const exportServer = async (session: Session, options: RawOptions, args: ExportA
   const { url, openClient } = await readAccess(session, options);
   const signal = session.interruption();
   const source = createServerSource(openClient, url, session, signal);
-  await explainRemote(url, () => runExport(args, { session, source, origin: url.origin, signal }));
+  await explainRemote(url, () => runExport(args, { session, source, origin: serverAddress(url), signal }));
 };

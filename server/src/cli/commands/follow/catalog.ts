@@ -17,6 +17,7 @@ import {
 import type { AdminStore } from '../../../store/store.ts';
 import { type RawOptions, readJsonFile } from '../../command-options.ts';
 import { asUsage, CommandError, exitCodes } from '../../failure.ts';
+import { serverAddress } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { pickStream } from '../../stream-argument.ts';
 import { registerSignerSets } from '../signers.ts';
@@ -118,7 +119,7 @@ const listFeeds = async (
   const find = (raw: string): FeedId =>
     isFeedId(raw)
       ? asUsage(() => parseFeedId(raw, 'FEED'))
-      : parseFeedId(pickStream(raw, catalog, `sealpost stream list --url ${url.origin}`).feedId);
+      : parseFeedId(pickStream(raw, catalog, `sealpost stream list --url ${serverAddress(url)}`).feedId);
   const listed =
     raws.length > 0 ? raws.map(find) : (file?.map(({ feedId }) => feedId) ?? (await readFeeds(client, url, signal)));
   const feedIds = [...new Set(listed)];

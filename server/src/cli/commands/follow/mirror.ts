@@ -8,7 +8,7 @@ import { backoffMs } from '../../../runtime/backoff.ts';
 import { StoreError } from '../../../store/store.ts';
 import { CommandError } from '../../failure.ts';
 import { formatNumberOf, formatSecond } from '../../formats.ts';
-import { describeRemote } from '../../remote-client.ts';
+import { describeRemote, serverAddress } from '../../remote-client.ts';
 import { TransientError } from '../ingest/remote.ts';
 import type { MirrorCatalog } from './catalog.ts';
 import { type StreamSpan, startAfter } from './pages.ts';
@@ -150,7 +150,8 @@ async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
 const resume = async (run: Run, missing?: ReadonlyMap<FeedId, number>): Promise<readonly MirrorPlace[]> => {
   const { target, url, feedIds, from, signal, filled } = run;
   const restart = run.restart && !run.isStarted;
-  const places = await target.resume({ source: url.host, feedIds, from, restart, filled, missing }, signal);
+  const source = serverAddress(url).replace(/^.*:\/\//, '');
+  const places = await target.resume({ source, feedIds, from, restart, filled, missing }, signal);
   run.filled = new Map();
   return places;
 };
