@@ -58,11 +58,8 @@ const metrics = new Map<string, readonly string[]>(
     },
   ),
 );
-// Prometheus itself, and HAProxy.
-const foreign = new Map<string, readonly string[]>([
-  ['up', []],
-  ['haproxy_server_status', ['proxy', 'server', 'state']],
-]);
+// Prometheus itself.
+const foreign = new Map<string, readonly string[]>([['up', []]]);
 const known = new Map([...metrics, ...foreign]);
 const given = ['job', 'instance'];
 

@@ -24,7 +24,7 @@ import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
 import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
-import { readTlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from './runtime/tls-files.ts';
+import { certificateEndMsOf, readTlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
 import type { FaultHooks } from './sandbox/faults/faults.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -63,6 +63,8 @@ export type ReadPath = {
   readonly stopListening: () => void;
   /** Completes running requests, rejects new ones, closes. */
   readonly drain: () => Promise<void>;
+  /** When the certificate in use expires; undefined without TLS. */
+  readonly certificateEndMs: () => number | undefined;
   /** Uses the given certificate and key, or reads the files again; keeps the old ones if that fails. */
   readonly reloadTls: (given?: TlsPair) => void;
 };
@@ -256,7 +258,7 @@ const openListener = async (
     useSignature: limiters?.useSignature ?? createUsedSignatures(settings, () => performance.now()),
   });
   const readTls = (): ListenOptions['tls'] => tlsFiles && readTlsFiles(tlsFiles);
-  const tls = settings.tls ?? readTls();
+  let tls = settings.tls ?? readTls();
   const listener: HttpListener = await openHttpServer(
     {
       ...settings.listen,
@@ -287,11 +289,13 @@ const openListener = async (
       load.stop();
       await usage.stop();
     },
+    certificateEndMs: () => tls && certificateEndMsOf(tls),
     reloadTls: (given) => {
       try {
         const renewed = given ?? readTls();
         if (renewed === undefined) return observe({ kind: 'reloaded', settings: [] });
         listener.useTls(renewed);
+        tls = renewed;
         observe({ kind: 'reloaded', settings: ['tlsCert', 'tlsKey'], certificate: describeCertificate(renewed.cert) });
       } catch (error) {
         observe(tlsReloadFailed(error));

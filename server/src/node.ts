@@ -21,11 +21,12 @@ import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
+import { readyMaxMs } from './observe/readings.ts';
 import { type TroubleWatch, watchFollowing, watchTroubles } from './observe/troubles.ts';
-import { type OpsListener, openOpsListener } from './ops/ops.ts';
+import { findReasons, type OpsListener, type OpsOptions, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
-import { lateReason, readFreshness } from './store/freshness.ts';
+import { lateReason, readFreshness, type Silence, silenceOf } from './store/freshness.ts';
 import { limitsOf } from './store/retention.ts';
 import type { Damage, Store, WritingPart } from './store/store.ts';
 
@@ -51,9 +52,6 @@ export type NodeOptions = ReadExtras & {
   readonly starting?: StartWatch;
 };
 
-/** A stream is behind when its newest report is older than this. */
-const staleAfterSeconds = 60;
-
 /** How long uploads on the private listener may take when the public one used all of `drainMs`. */
 const lastUploadMs = 200;
 
@@ -73,6 +71,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
   let front: Front | undefined;
   let ops: OpsListener | undefined;
   let stopping: Promise<void> | undefined;
+  let checks: OpsOptions['checks'] | undefined;
   const following = watchFollowing();
   const troubles = watchTroubles();
   const metrics = createMetrics({
@@ -80,8 +79,8 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       () => write,
       () => front,
       reportNowMs,
+      () => checks,
     ),
-    staleAfterSeconds,
     ofProcess: sandbox?.isEmbedded !== true,
   });
   const observe = createObserver([log.observe, metrics.observe, following.observe, troubles.observe]);
@@ -101,12 +100,13 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     const looks = [troubles.describe, createMissingKeys(opened.view, box), opened.waitingRetention];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
     front = listening;
+    checks = {
+      draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
+      ...checksOf(opened, listening, following, reportNowMs),
+    };
     const opsOptions = {
       ...opsOptionsOf(options, opened, observe, closing.signal),
-      checks: {
-        draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
-        ...checksOf(opened, listening, following, reportNowMs),
-      },
+      checks,
       degraded: () => [...describeDegradation(opened.store, listening, following), ...looks.flatMap((look) => look())],
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       observe,
@@ -207,6 +207,7 @@ type Front = {
   /** Metrics of other processes. */
   readonly values: () => Promise<readonly (readonly MetricValues[])[]>;
   readonly drain: () => Promise<void>;
+  readonly certificateEndMs: () => number | undefined;
   readonly reloadTls: () => void;
 };
 
@@ -269,17 +270,25 @@ const createReadings = (
   write: () => WritePath | undefined,
   front: () => Front | undefined,
   reportNowMs: () => number,
+  checks: () => OpsOptions['checks'] | undefined,
 ) => ({
   activeRequests: () => front()?.activeRequests() ?? 0,
-  stalenessSeconds: () => (write() === undefined ? [] : stalenessOf(write() as WritePath, reportNowMs())), // checked before
+  silences: () => silencesOf(opened(write()), reportNowMs()),
+  isReady: async () => (await findReasons(opened(checks()), readyMaxMs)).length === 0,
+  certificateEndMs: () => opened(opened(front()).certificateEndMs()),
   storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
 });
 
-function* stalenessOf({ store, view }: WritePath, nowMs: number): Generator<number> {
-  for (const { feedId, status } of view.current().streams.values()) {
-    if (status !== 'live') continue;
-    const newest = store.reports.newestMs(feedId);
-    yield newest === undefined ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - newest) / 1_000;
+/** A reading of what there is not, or not yet, has no value. */
+const opened = <T>(part: T | undefined): T => {
+  if (part === undefined) throw new Error('There is nothing to read.');
+  return part;
+};
+
+function* silencesOf({ store, view }: WritePath, nowMs: number): Generator<Silence> {
+  for (const stream of view.current().streams.values()) {
+    const silence = stream.status === 'live' ? silenceOf(store.reports, stream, nowMs) : undefined;
+    if (silence !== undefined) yield silence;
   }
 }
 

@@ -232,8 +232,8 @@ export const soakEvents = {
   kill: {
     act: kill,
     allows: [stoppedNode, cutAnswer],
-    alerts: ['NodeDown', 'NodeNotReady'],
-    mayAlert: ['CrashLoop', 'LiveReadersLost'],
+    alerts: ['NodeDown'],
+    mayAlert: ['NodeNotReady', 'CrashLoop', 'LiveReadersLost'],
   },
   'fail-over': {
     act: ({ deployment }) => deployment.database.failOver(),

@@ -2,7 +2,14 @@
 import { createSecureContext } from 'node:tls';
 import type { NodeSettings } from '../app.ts';
 import type { Listener } from '../observe/observe.ts';
-import { readTlsFiles, type TlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from '../runtime/tls-files.ts';
+import {
+  certificateEndMsOf,
+  readTlsFiles,
+  type TlsFiles,
+  type TlsPair,
+  tlsFilesOf,
+  tlsReloadFailed,
+} from '../runtime/tls-files.ts';
 
 /** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
 export const keepCertificate = (settings: NodeSettings, observe: Listener) => {
@@ -10,6 +17,7 @@ export const keepCertificate = (settings: NodeSettings, observe: Listener) => {
   let inUse = files && readTlsFiles(files);
   return {
     inUse: () => inUse,
+    endMs: () => inUse && certificateEndMsOf(inUse),
     /** Reads the files again; false if there is nothing new to use. */
     renew: (): boolean => {
       try {

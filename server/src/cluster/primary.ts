@@ -3,7 +3,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { ShareLimits } from '../access/node-limits.ts';
 import { createUsedSignatures } from '../access/used-signatures.ts';
-import type { NodeSettings } from '../app.ts';
+import type { NodeSettings, ReadPath } from '../app.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
@@ -40,7 +40,7 @@ export type WorkersOptions = {
   readonly onAppended: (wake: () => void) => () => void;
 };
 
-export type Workers = {
+export type Workers = Pick<ReadPath, 'certificateEndMs'> & {
   readonly url: string;
   /** Why no request could be answered; undefined when one can. */
   readonly check: () => string | undefined;
@@ -65,7 +65,6 @@ const metricsMaxMs = 1_000;
 /** A worker that ran for this long did not exit early. */
 const steadyMs = 10_000;
 const replaceMaxMs = 10_000;
-
 /** The pause before a worker is replaced, after so many in a row that exited early: none, then 0.1 s, doubling up to 10 s. */
 export const replaceAfterMs = (earlyEnds: number): number =>
   earlyEnds === 0 ? 0 : backoffMs(earlyEnds - 1, 100, replaceMaxMs);
@@ -338,6 +337,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       await Promise.all(answering.map((member) => askMetrics(member, totals.countOf)));
       return totals.parts();
     },
+    certificateEndMs: certificate.endMs,
     // Also to those that are not up yet: a worker gets its certificate before it is ready.
     reloadTls: () => {
       if (certificate.renew()) for (const member of members.values()) sendCertificate(member, certificate.inUse);

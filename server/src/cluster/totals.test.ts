@@ -9,8 +9,13 @@ const unknown = (): never => {
 /** A worker's metrics after so many answers. */
 const workerWith = async (answers: number): Promise<readonly MetricValues[]> => {
   const metrics = createMetrics({
-    readings: { activeRequests: () => 1, stalenessSeconds: unknown, storeMapBytes: unknown },
-    staleAfterSeconds: 0,
+    readings: {
+      activeRequests: () => 1,
+      silences: unknown,
+      isReady: unknown,
+      certificateEndMs: unknown,
+      storeMapBytes: unknown,
+    },
   });
   const request = {
     kind: 'request',

@@ -74,8 +74,7 @@ const createReporting = (logLevel: NodeSettings['logLevel'], limits: WorkerLimit
     destination: { write: lines.write },
   });
   const metrics = createMetrics({
-    readings: { activeRequests, stalenessSeconds: known, storeMapBytes: known },
-    staleAfterSeconds: 0,
+    readings: { activeRequests, silences: known, isReady: known, certificateEndMs: known, storeMapBytes: known },
   });
   const observe = createObserver([log.observe, metrics.observe]);
   let underWay: Promise<void> | undefined;

@@ -3,17 +3,19 @@ import { expect, test } from 'vitest';
 import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
 import { rejections } from '../ingest/rejections.ts';
-import { createMetrics, type MetricValues, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
+import type { Silence } from '../store/freshness.ts';
+import { createMetrics, type Metrics, type MetricValues, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
 import { warningCodes } from './observe.ts';
 import type { Readings } from './readings.ts';
 
 const calm: Readings = {
   activeRequests: () => 3,
-  stalenessSeconds: () => [],
+  silences: () => [],
+  isReady: async () => true,
+  certificateEndMs: () => 1_763_200_000_500,
   storeMapBytes: async () => 8_192,
 };
-const open = (readings: Partial<Readings> = {}) =>
-  createMetrics({ readings: { ...calm, ...readings }, staleAfterSeconds: 60 });
+const open = (readings: Partial<Readings> = {}) => createMetrics({ readings: { ...calm, ...readings } });
 
 /** The lines of a text that begin with a name and end with a value. */
 const linesOf = (text: string, name: string) =>
@@ -151,13 +153,30 @@ test('metrics: commits and the time to visibility are measured, once for each re
 });
 
 test('metrics: staleness is the worst of all streams and the number over the threshold, read on request', async () => {
-  let staleness: number[] = [];
-  const metrics = open({ stalenessSeconds: () => staleness });
+  let silences: Silence[] = [];
+  const metrics = open({ silences: () => silences });
   expect(await textOf(metrics)).toContain('\nsealpost_stream_staleness_seconds 0\n');
-  staleness = [1, 60, 61.5, Number.POSITIVE_INFINITY];
+  const minutes = { maxMs: 60_000 };
+  silences = [
+    { silentMs: 1_000, ...minutes },
+    { silentMs: 60_000, ...minutes },
+    { silentMs: 61_500, ...minutes },
+    { silentMs: 61_400, maxMs: 300_000 },
+    { silentMs: Number.POSITIVE_INFINITY, ...minutes },
+  ];
   const text = await textOf(metrics);
   expect(text).toContain('\nsealpost_stream_staleness_seconds 61.5\n');
   expect(text).toContain('\nsealpost_streams_stale 2\n');
+});
+
+test('metrics: readiness, and when the certificate expires', async () => {
+  let isReady = true;
+  const metrics = open({ isReady: async () => isReady });
+  expect(await textOf(metrics)).toMatch(
+    /\nsealpost_ready 1\n(?:.*\n)*sealpost_tls_certificate_end_seconds 1763200000.5\n/,
+  );
+  isReady = false;
+  expect(await textOf(metrics)).toContain('\nsealpost_ready 0\n');
 });
 
 test('metrics: a value that cannot be read is left out, and the others remain', async () => {
@@ -166,7 +185,7 @@ test('metrics: a value that cannot be read is left out, and the others remain', 
     if (broken) throw new Error('the store is closed');
     return 5;
   };
-  const metrics = open({ storeMapBytes: async () => failing(), stalenessSeconds: () => [failing()] });
+  const metrics = open({ storeMapBytes: async () => failing(), silences: () => [{ silentMs: failing(), maxMs: 1 }] });
   expect(linesOf(await textOf(metrics), 'sealpost_store_map_bytes')).toEqual(['sealpost_store_map_bytes 5']);
   broken = true;
   const text = await textOf(metrics);
@@ -193,7 +212,10 @@ test('metrics: a value that is not read in time is left out, is not read twice a
 });
 
 test('metrics: the values of several processes add up after a round trip as JSON', async () => {
-  const [one, two] = [open({ stalenessSeconds: () => [7] }), open({ stalenessSeconds: () => [70] })];
+  const [one, two] = [7_000, 70_000].map((silentMs) => open({ silences: () => [{ silentMs, maxMs: 1 }] })) as [
+    Metrics,
+    Metrics,
+  ];
   one.observe(request());
   two.observe(request());
   two.observe(request({ route: 'time', code: null }));
@@ -270,7 +292,7 @@ const statusesOf = ({ auth, answers, transport }: Route): number[] => [
 ];
 
 test('metrics: 10,000 accounts and 10,000 streams make at most 2,000 series, whatever is asked and answered', async () => {
-  const metrics = open({ stalenessSeconds: () => Array.from({ length: 10_000 }, (_, i) => i) });
+  const metrics = open({ silences: () => Array.from({ length: 10_000 }, (_, i) => ({ silentMs: i, maxMs: 1 })) });
   for (let user = 0; user < 10_000; user += 1) metrics.observe(request({ userId: `user-${user}` }));
   for (const [name, route] of Object.entries<Route>(routes))
     for (const method of new Set([route.method, 'HEAD']))
@@ -316,5 +338,5 @@ test.runIf(process.platform === 'linux')(
 test('metrics: every name begins with sealpost_, except those that Node programs share', async () => {
   const names = (await open().values()).map(({ name }) => name);
   expect(names.filter((name) => !/^(sealpost|process|nodejs)_/.test(name))).toEqual([]);
-  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(30);
+  expect(names.filter((name) => name.startsWith('sealpost_'))).toHaveLength(32);
 });

@@ -15,8 +15,6 @@ import { createStoreMetrics } from './store-metrics.ts';
 
 export type MetricsOptions = {
   readonly readings: Readings;
-  /** A stream counts as stale when it is staler than this. */
-  readonly staleAfterSeconds: number;
   /** Also those of the process itself, such as its memory, by default. prom-client cannot end their observers, so they stay in memory until it exits. */
   readonly ofProcess?: boolean;
 };
@@ -43,7 +41,7 @@ export type Metrics = {
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Creates the metrics of this process, with their own registry. */
-export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }: MetricsOptions): Metrics => {
+export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): Metrics => {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);
   const countReports = createReportCounts(registry);
@@ -58,7 +56,7 @@ export const createMetrics = ({ readings, staleAfterSeconds, ofProcess = true }:
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
   const countWarning = createCounts(registry, 'sealpost_warnings_total', 'Warnings, by code.', 'code', warningCodes);
-  registerReadings(registry, readings, staleAfterSeconds);
+  registerReadings(registry, readings);
   if (ofProcess) collectDefaultMetrics({ register: registry });
   return {
     observe: (observation) => {

@@ -98,10 +98,12 @@ test('ops: a check that throws or never answers is a reason', async () => {
 test('ops: /metrics is the text that Prometheus reads', async () => {
   const readings = {
     activeRequests: () => 0,
-    stalenessSeconds: () => [],
+    silences: () => [],
+    isReady: async () => true,
+    certificateEndMs: () => 0,
     storeMapBytes: () => 1,
   };
-  const metrics = createMetrics({ readings, staleAfterSeconds: 60 });
+  const metrics = createMetrics({ readings });
   const { url } = await open({ metrics: async () => renderMetrics(await metrics.values()) });
   const response = await fetch(`${url}/metrics?name=any`);
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');

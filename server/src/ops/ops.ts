@@ -252,7 +252,8 @@ const send = (request: IncomingMessage, response: ServerResponse, answer: OpsAns
   response.end(answer.body);
 };
 
-const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): Promise<readonly string[]> => {
+/** Why this process is not ready; a check may take this long. */
+export const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): Promise<readonly string[]> => {
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       try {

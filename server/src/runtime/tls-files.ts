@@ -1,4 +1,5 @@
 // Reads the certificate and its private key. A key that others may read is rejected, like key and token files.
+import { X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isTlsKeyOpenToOthers } from './private-mode.ts';
 
@@ -46,3 +47,7 @@ const readPrivateKey = (path: string): Buffer => {
     closeSync(file);
   }
 };
+
+/** When a certificate expires. */
+export const certificateEndMsOf = ({ cert }: { readonly cert: string | Buffer }): number =>
+  Date.parse(new X509Certificate(cert).validTo);
