@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorld, fetchSigned, type Server, startServer, type World } from './support/real-program.ts';
 import { type RunningPostgres, startPostgres, startStandby } from './support/running-postgres.ts';
+import { readText } from './support/source-tree.ts';
 
 let primary: RunningPostgres;
 let standby: RunningPostgres;
@@ -12,7 +13,8 @@ beforeAll(async () => {
   primary = await startPostgres();
   standby = await startStandby(primary);
   world = await createWorld(primary.url('served', 'read_ms=10000'));
-  const replica = standby.url('served', 'read_ms=10000').replace('postgres@', 'postgres:hush@');
+  await createReader();
+  const replica = standby.url('served', 'read_ms=10000').replace('postgres@', 'sealpost_reader:hush@');
   server = await startServer(world, ['--workers', '2', '--read-store', replica]);
 });
 afterAll(async () => {
@@ -21,6 +23,23 @@ afterAll(async () => {
   await standby?.stop();
   await primary?.stop();
 });
+
+/** As operating.md says; the owner and the schema have other names here. */
+const createReader = async (): Promise<void> => {
+  const [, statements = ''] = /```sql\n([^`]+)```/.exec(readText('docs/operating.md')) ?? [];
+  const sql = primary.connect();
+  try {
+    await sql.unsafe(
+      statements.replaceAll('ROLE sealpost ', 'ROLE postgres ').replaceAll('SCHEMA sealpost', 'SCHEMA served'),
+    );
+    await sql.unsafe('CREATE TABLE served.of_tomorrow (x int)');
+    const [row] = await sql`SELECT has_table_privilege('sealpost_reader', 'served.of_tomorrow', 'SELECT') AS reads`;
+    expect(row).toEqual({ reads: true });
+    await sql.unsafe('DROP TABLE served.of_tomorrow');
+  } finally {
+    await sql.end();
+  }
+};
 
 const countBy = async (by: string): Promise<number> => {
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text();
