@@ -28,7 +28,11 @@ disarm(program);
 
 /** The commands in a line for a shell, as the words after `sealpost`. */
 const commandsIn = (line: string): readonly (readonly string[])[] =>
-  [...line.matchAll(/(?<=^|[\s(])sealpost ((?:"[^"]*"|'[^']*'|\$\([^)]*\)|[^|&;<>#)"'])+)/g)].map(([, words = '']) =>
+  [
+    ...line.matchAll(
+      /(?<=(?:^|[|&;(])\s*(?:\w+=\S* )?(?:npx )?)sealpost ((?:"[^"]*"|'[^']*'|\$\([^)]*\)|[^|&;<>#)"'])+)/g,
+    ),
+  ].map(([, words = '']) =>
     (words.trim().match(/(?:"[^"]*"|'[^']*'|\$\([^)]*\)|\S)+/g) ?? []).map((word) => word.replaceAll(/["']/g, '')),
   );
 
