@@ -98,6 +98,8 @@ export const describeReport = ({ context, signatures }: FullReport, fields: Repo
 
 /** Formats an integer with `decimals` decimals as an exact decimal number. */
 export const formatDecimal = (value: bigint, decimals = 18): string => {
+  if (typeof value !== 'bigint')
+    throw new SealpostError('malformed_argument', `value is a ${typeof value}, but must be a bigint.`);
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
   const split = digits.length - decimals;
   const fraction = withoutTrailing(digits.slice(split), '0');

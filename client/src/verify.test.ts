@@ -51,6 +51,10 @@ test.each([
   expect(formatDecimal(value, decimals)).toBe(text);
 });
 
+test.each([[1.5], ['3'], [undefined]])('decode: a price of %j is no bigint, and is rejected', (value) => {
+  expect(() => formatDecimal(value as never)).toThrow(`value is a ${typeof value}, but must be a bigint.`);
+});
+
 test('decode: invalid input is a typed error', () => {
   const codeOf = (act: () => unknown): unknown => {
     try {

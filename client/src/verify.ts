@@ -1,6 +1,7 @@
 // Verifies a report off-chain: signed by a quorum, and equal to the fields of the response around it.
 import {
   decodeFullReport,
+  explainVerification,
   parseSignerSets,
   ReportFormatError,
   type ReportJson,
@@ -9,7 +10,6 @@ import {
   type SignerSets,
   type SignerSetsJson,
   type VerificationFailure,
-  verificationFailures,
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
@@ -41,7 +41,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
   try {
     const full = decodeFullReport(fullReportOf(report));
     const verification = verifyReport(full, sets);
-    if (!verification.ok) return fail(verification.reason, verificationFailures[verification.reason]);
+    if (!verification.ok) return fail(verification.reason, explainVerification(verification));
     const body = readReportBody(full.body);
     const mismatch = typeof report === 'string' ? undefined : mismatchOf(report, body.feedId, windowOf(body));
     if (mismatch !== undefined)

@@ -91,10 +91,19 @@ export const verificationFailures = {
 
 export type VerificationFailure = keyof typeof verificationFailures;
 
-/** The verdict on a report; `signatureIndex` is the first signature at fault, if any. */
+/** The verdict on a report; `signatureIndex` is the first signature at fault, if any. `detail` goes with the message of the reason. */
 export type Verification =
   | { readonly ok: true; readonly signerSet: SignerSet; readonly signers: readonly Address[] }
-  | { readonly ok: false; readonly reason: VerificationFailure; readonly signatureIndex?: number };
+  | {
+      readonly ok: false;
+      readonly reason: VerificationFailure;
+      readonly signatureIndex?: number;
+      readonly detail?: string;
+    };
+
+/** Why a report does not verify, for people. */
+export const explainVerification = ({ reason, detail }: Extract<Verification, { ok: false }>): string =>
+  detail === undefined ? verificationFailures[reason] : `${verificationFailures[reason]} ${detail}`;
 
 /** Checks that exactly f + 1 distinct registered signers of the report's config digest signed these bytes. */
 export const verifyReport = (
@@ -104,7 +113,9 @@ export const verifyReport = (
 ): Verification => {
   const signerSet = signerSets.get(report.context.configDigest);
   if (signerSet === undefined) return { ok: false, reason: 'unknown_config_digest' };
-  if (report.signatures.length !== signerSet.f + 1) return { ok: false, reason: 'wrong_signature_count' };
+  const [count, needed] = [report.signatures.length, signerSet.f + 1];
+  if (count !== needed)
+    return { ok: false, reason: 'wrong_signature_count', detail: `It has ${count}, and needs ${needed}.` };
   return judgeSigners(recoverSigners(report, engine), signerSet);
 };
 

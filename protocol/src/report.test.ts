@@ -196,6 +196,10 @@ test('body: its version and its feed ID must agree', () => {
 test('body: the error names the field that cannot be encoded', () => {
   const body = decodeReportBody(hex(sample.body)) as ReportBodyOf<3>; // the sample is of version 3
   expect(() => encodeReportBody({ ...body, ask: 2n ** 191n })).toThrow('ask is missing or out of range.');
+  for (const wrong of [{ ask: 1 }, { ask: '1' }, { expiresAt: 1n }])
+    expect(() => encodeReportBody({ ...body, ...wrong } as never)).toThrow(
+      /^(ask is a (number|string), but must be a bigint|expiresAt is a bigint, but must be a number)\.$/,
+    );
 });
 
 test('full report: a value that does not fit is not encoded, and the error names it', () => {

@@ -189,11 +189,17 @@ export const withFields = (body: Hex, fields: ReportBody | ReportHead): Hex => {
   return `0x${digits}${body.slice(2 + digits.length)}`;
 };
 
+const mistakeOf = (type: Field['type'], value: unknown): string => {
+  const wanted = ['uint64', 'uint192', 'int192'].includes(type) ? 'bigint' : 'number';
+  if (type === 'bytes32' || value === undefined || typeof value === wanted) return 'is missing or out of range.';
+  return `is a ${typeof value}, but must be a ${wanted}.`;
+};
+
 const encodeFields = (body: ReportBody | ReportHead, resolution: TimeResolution): string => {
   const named = body as unknown as Record<string, unknown>; // looped over by the table's names
   const words = fieldsOf(body).map(({ name, type }) => {
     const word = encodeWord(wordTypeOf(type, resolution), named[name]);
-    if (word === undefined) throw malformedBody(`${name} is missing or out of range.`);
+    if (word === undefined) throw malformedBody(`${name} ${mistakeOf(type, named[name])}`);
     return word;
   });
   return words.join('');

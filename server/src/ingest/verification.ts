@@ -35,7 +35,14 @@ export const verifyFullReport = (fullReport: string, signerSets: SignerSets, eng
   try {
     const full = decodeFullReport(fullReport);
     const verification = verifyReport(full, signerSets, engine);
-    if (!verification.ok) return { code: verification.reason, ...signatureDetail(verification.signatureIndex) };
+    if (!verification.ok) {
+      const {
+        reason,
+        signatureIndex: i,
+        detail = i === undefined ? undefined : `It is signature ${i + 1}.`,
+      } = verification;
+      return { code: reason, ...(detail !== undefined && { detail }) };
+    }
     const body = readReportBody(full.body);
     return {
       verified: {
@@ -54,9 +61,6 @@ export const verifyFullReport = (fullReport: string, signerSets: SignerSets, eng
 /** What was thrown, for the reason of a rejection: the name and message of an error, at most 200 characters. */
 export const describeThrown = (thrown: unknown): string =>
   (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : 'No error object was thrown.').slice(0, 200);
-
-const signatureDetail = (index: number | undefined) =>
-  index === undefined ? {} : { detail: `It is signature ${index + 1}.` };
 
 /** The first field that the line gives and the signed bytes contradict. */
 export const disagreeingField = (line: ReportLine, signed: ReportJson): string | undefined => {

@@ -1,5 +1,5 @@
 // The reports that a run has seen, by all operations: bytes, signatures, windows, and whether streams continue. Runs after the other reads.
-import { verificationFailures, verifyReport } from '@sealpost/protocol';
+import { explainVerification, verifyReport } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
 import type { Probe } from '../probe.ts';
 import { reportsOf, type SeenReport, spanOf } from '../reports.ts';
@@ -75,7 +75,7 @@ const signedByRegistered: Check['run'] = async (probe) => {
   for (const seen of spread(await seenReports(probe), verifiedMax)) {
     const verdict = seen.decoded && verifyReport(seen.decoded.full, signers);
     if (verdict === undefined || verdict.ok || verdict.reason === 'wrong_signature_count') continue;
-    demand(false, 'registered signers', () => `${where(seen)}: ${verificationFailures[verdict.reason]}`, seen);
+    demand(false, 'registered signers', () => `${where(seen)}: ${explainVerification(verdict)}`, seen);
   }
 };
 

@@ -2,6 +2,7 @@
 import { createClient, formatDecimal } from '@sealpost/client';
 import {
   decodeFullReport,
+  explainVerification,
   type FieldUnit,
   type FullReport,
   feedIdOf,
@@ -16,7 +17,6 @@ import {
   type SignerSets,
   schemaVersionOf,
   timeResolutionOf,
-  verificationFailures,
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
@@ -214,7 +214,7 @@ const judge = (report: FullReport, signerSets: SignerSets) => {
     feedID,
     configDigest,
     reason,
-    message: verificationFailures[reason],
+    message: explainVerification(verification),
     signatureIndex,
     signers,
   } as const;
