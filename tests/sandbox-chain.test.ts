@@ -22,7 +22,7 @@ const startSandbox = (...args: string[]) =>
 
 test('sandbox --chain: reports are valid on the chain at sandbox time, and its signer sets follow a rotation', async () => {
   const program = startSandbox('--json', '--listen', '127.0.0.1:0');
-  const [line] = await program.printed(/^\{.*\}$/m);
+  const [line] = await program.printed(/^\{"url".*\}$/m);
   const { url, opsUrl, userId, secret, feedIds, chain } = JSON.parse(line);
   const rpc = async (method: string, ...params: unknown[]) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });

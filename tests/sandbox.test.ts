@@ -27,7 +27,7 @@ const start = async (...args: string[]): Promise<Sandbox> => {
     folder,
     env,
   );
-  const [line] = await program.printed(/^\{.*\}$/m);
+  const [line] = await program.printed(/^\{"url".*\}$/m);
   return { ...JSON.parse(line), program };
 };
 const stop = async ({ program }: Sandbox, signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> => {
@@ -207,6 +207,45 @@ test('sandbox: POST /sandbox/events pushes exact reports, which are served as th
   await sealpost('sandbox', 'set', 'step', '5s', '--url', again.opsUrl);
   expect((await reportsOf(again))[0]).not.toBe(reports[0]); // simulated again
   expect(await stop(again)).toBe(0);
+});
+
+test('sandbox: --prices signs exactly the prices of a CSV file at their times, and nothing else', async () => {
+  const file = join(folder, 'prices.csv');
+  const rows = [
+    '2026-03-13T14:30:00Z,ETH/USD,4200.5',
+    '2026-03-13T14:30:02Z,FOO/USD,0.1',
+    '2026-03-13T14:30:04Z,ETH/USD,4199',
+  ];
+  writeFileSync(file, `time,stream,price\n${rows.join('\n')}\n`);
+  const sandbox = await start('--prices', file, '--paused');
+  expect(sandbox.feedIds).toHaveLength(1); // the first price is there
+  expect((await sealpost('sandbox', 'set', 'step', '20s', '--url', sandbox.opsUrl)).stdout).toContain('14:30:20.000Z');
+  const state = (await (await fetch(`${sandbox.opsUrl}/sandbox`)).json()) as {
+    streams: readonly string[];
+    problems: unknown;
+  };
+  expect([state.streams.map((name) => name.split('-')[0]), state.problems]).toEqual([['ETH/USD', 'FOO/USD'], []]);
+  const answer = await fetchSigned(
+    sandbox.url,
+    `/api/v1/reports/page?feedID=${sandbox.feedIds[0]}&startTimestamp=1773412170&limit=500`,
+    sandbox,
+  );
+  const { reports } = (await answer.json()) as {
+    reports: readonly { fullReport: `0x${string}`; observationsTimestamp: number }[];
+  };
+  const priceOf = ({ fullReport }: (typeof reports)[number]) =>
+    Object(decodeReportBody(decodeFullReport(fullReport).body)).price;
+  expect(reports.map((report) => [report.observationsTimestamp, priceOf(report)])).toEqual([
+    [1_773_412_200, 4_200_500000000000000000n],
+    [1_773_412_204, 4_199_000000000000000000n],
+  ]);
+  expect(await stop(sandbox)).toBe(0);
+  writeFileSync(file, 'time,stream,price\n0s,ETH/USD,high\n');
+  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--prices', file);
+  expect([bad.code, bad.stderr]).toEqual([
+    2,
+    expect.stringContaining(`${file}: line 2: price is "high", expected a decimal`),
+  ]);
 });
 
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {

@@ -27,6 +27,7 @@ export { checkPushOptions, type PushOptions } from './sandbox/push/body.ts';
 export { SandboxError, unexpected } from './sandbox/push/errors.ts';
 export { type Moment, parseMoment } from './sandbox/push/moments.ts';
 export type { Price } from './sandbox/push/prices.ts';
+export { inRow, readSeries, rowError, type SeriesRow } from './sandbox/push/series.ts';
 export { durationSeconds } from './sandbox/scenario/event-table.ts';
 export { parseScenario, type Scenario, ScenarioError } from './sandbox/scenario/parse.ts';
 export type { Faults, LineResult, SandboxClock, ScenarioAct, SignReport };

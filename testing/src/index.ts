@@ -6,7 +6,9 @@ export {
   type Price,
   type PushOptions,
   SandboxError,
+  type SeriesRow,
 } from 'sealpost/sandbox';
 export type { SandboxOptions, StreamOption } from './options.ts';
+export type { Series } from './push-series.ts';
 export { type Sandbox, type SandboxFault, startSandbox } from './sandbox.ts';
 export type { Duration } from './times.ts';

@@ -30,6 +30,7 @@ import {
   readOptions,
   type SandboxOptions,
 } from './options.ts';
+import { pushSeries, type Series } from './push-series.ts';
 import { createStreamNames } from './stream-names.ts';
 import type { Duration } from './times.ts';
 
@@ -59,6 +60,8 @@ export type Sandbox = {
   readonly now: () => Date;
   /** Signs and serves a report. Resolves, with the report, once it can be read and was sent to live connections. */
   readonly push: (stream: string, price: Price, options?: PushOptions) => Promise<ReportJson>;
+  /** Pushes a series of prices, each at its time: CSV text, the URL of a CSV file, or rows. Resolves with the reports. */
+  readonly pushSeries: (series: Series) => Promise<readonly ReportJson[]>;
   /** Moves sandbox time, and signs and serves the reports of simulated streams up to then. Streams that you push to get none. */
   readonly advance: (duration: Duration) => Promise<void>;
   /** Sets a fault: a line such as `'status=503,count=2'`, or the same as an object. */
@@ -161,6 +164,11 @@ const composeSandbox = (
     const moveTo = (ms: number) => moveTime(node, source, ms);
     return node.push({ stream, price, options, moveTo });
   };
+  const seriesParts = {
+    nowMs: clock.nowMs,
+    find: (stream: string) => names.findPushed('stream', stream),
+    push: async (...pushed: Parameters<typeof pushReport>) => pushReport(...pushed),
+  };
   const closing = new AbortController();
   const inTurn = createTurns(closing.signal);
   let closed: Promise<void> | undefined;
@@ -188,6 +196,7 @@ const composeSandbox = (
     now: () => new Date(clock.nowMs()),
     push: (stream, price, options = {}) =>
       inTurn(async () => pushReport(names.findPushed('stream', stream), price, options)),
+    pushSeries: (series) => inTurn(() => pushSeries(series, seriesParts)),
     advance: (duration) => inTurn(() => advanceTime(node, source, duration)),
     fault: (fault) => {
       if (closing.signal.aborted) throw closedError();

@@ -120,7 +120,7 @@ export const openSandboxWorld = async (
     folder,
     { TMPDIR: folder, SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000' }, // no load shedding either, because other tests keep the machine busy
   );
-  const [line] = await program.printed(/^\{.*\}$/m);
+  const [line] = await program.printed(/^\{"url".*\}$/m);
   const server = JSON.parse(line);
   return {
     ...openPages(browser, server),

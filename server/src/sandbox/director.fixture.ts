@@ -72,6 +72,7 @@ export const startSampleDirector = async (json: Record<string, unknown>): Promis
     streams,
     reportsPerSecond: streams.length,
     scenario,
+    series: [],
     monotonicMs: () => performance.now(),
   });
   const advance = async (seconds: number): Promise<void> => {

@@ -36,6 +36,8 @@ export type DirectorParts = {
   readonly streams: readonly Stream[];
   readonly reportsPerSecond: number;
   readonly scenario: Scenario;
+  /** What is done besides the scenario, in order: a series of prices. */
+  readonly series: readonly ScenarioAct[];
   /** Real time that is never set back. */
   readonly monotonicMs: () => number;
 };
@@ -125,7 +127,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   // A fault whose name is taken by then is no reason to stop.
   const performLater = (act: ScenarioAct): Promise<void> =>
     perform(act).catch((error: unknown) => void problems.push(problemOf(act, error)));
-  const acts = compiled.flatMap((one) => one.acts);
+  const acts = [...compiled.flatMap((one) => one.acts), ...parts.series];
   // Whoever starts the sandbox lets time run afterwards: a pause at the start has to wait for that.
   const isFirst = ({ kind, second }: ScenarioAct): boolean => second <= parts.startSecond && kind !== 'pause';
   for (const act of acts.filter(isFirst)) await performLater(act);

@@ -112,8 +112,8 @@ export const startSandboxFeed = (parts: SandboxFeedParts): Feed => {
 };
 
 const insertInOrder = (acts: ScenarioAct[], act: ScenarioAct): void => {
-  const index = acts.findIndex(({ second }) => second > act.second);
-  acts.splice(index === -1 ? acts.length : index, 0, act);
+  const index = acts.findLastIndex(({ second }) => second <= act.second); // from the end: a series comes in order
+  acts.splice(index + 1, 0, act);
 };
 
 /** Resolves when those who wait are called, or the signal is aborted. */

@@ -45,7 +45,7 @@ export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: 
 };
 
 /** The feed IDs of streams that are named by pair, name or feed ID. */
-const findStreams = (
+export const eventFeedIds = (
   given: string | readonly string[] | undefined,
   catalog: Catalog,
   path: string,
@@ -73,7 +73,7 @@ export const compileEvent = (event: ScenarioEvent, second: number, catalog: Cata
   const field = (name: string): string => (path === '' ? name : `${path}.${name}`);
   if (event.type === 'push') return compilePush(event, second, catalog, field);
   const feedIds =
-    'streams' in event ? findStreams(event.streams, catalog, field('streams')) : catalog.map((one) => one.feedId);
+    'streams' in event ? eventFeedIds(event.streams, catalog, field('streams')) : catalog.map((one) => one.feedId);
   return { effects: effectsOf(event, second, feedIds), acts: actsOf(event, second, feedIds) };
 };
 
@@ -84,7 +84,7 @@ const compilePush = (
   catalog: Catalog,
   field: (name: string) => string,
 ): CompiledEvent => {
-  const [feedId] = findStreams(asked, catalog, field('stream')) as [FeedId]; // or it threw
+  const [feedId] = eventFeedIds(asked, catalog, field('stream')) as [FeedId]; // or it threw
   const stream = { feedId, name: catalog.find((one) => one.feedId === feedId)?.name ?? asked };
   const options = {
     ...(observedAt !== undefined && { at: observedAt }),

@@ -15,6 +15,8 @@ import { collected, type RawOptions, readJsonFile } from '../../command-options.
 import { asUsage, usageError } from '../../failure.ts';
 import { parseTime } from '../../time-arguments.ts';
 
+import { type PricesPlan, readPrices } from './prices.ts';
+
 export type SandboxPlan = {
   readonly seed: string;
   /** Undefined starts at the present. */
@@ -25,6 +27,7 @@ export type SandboxPlan = {
   readonly specs: readonly StreamSpec[];
   /** A file of reports to replay instead of simulating some. */
   readonly replay: ReplayPlan | undefined;
+  readonly prices: PricesPlan | undefined;
   readonly scenario: Scenario;
   readonly hasChain: boolean;
 };
@@ -43,30 +46,34 @@ export const planDefaults = { seed: 'sandbox', past: '5m', listen: '127.0.0.1:74
 export const readPlan = async (options: RawOptions, nowSeconds: number): Promise<SandboxPlan> => {
   const file = typeof options.scenario === 'string' ? options.scenario : undefined;
   const scenario = file === undefined ? { events: [] } : inFile(file, parseScenario, await readJsonFile(file));
+  const prices = typeof options.prices === 'string' ? await readPrices(options.prices) : undefined;
   const faults = (collected(options.fault) ?? []).map(parseFaultFlag);
   return {
     seed: parseSeed(options.seed) ?? scenario.seed ?? planDefaults.seed,
-    startSecond: parseStart(options.at, nowSeconds) ?? scenario.at,
+    startSecond: parseStart(options.at, nowSeconds) ?? scenario.at ?? prices?.firstSecond,
     speed: parseSpeed(options.speed) ?? scenario.speed ?? 1,
     isPaused: options.paused === true,
     past: parsePast(options.past) ?? scenario.past ?? planDefaults.past,
-    specs: parseStreamList(options.streams) ?? scenario.streams ?? defaultSpecs,
+    specs: parseStreamList(options.streams) ?? scenario.streams ?? prices?.specs ?? defaultSpecs,
     replay: await readReplay(options),
+    prices,
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
     hasChain: options.chain === true,
   };
 };
 
 const readReplay = async (options: RawOptions): Promise<ReplayPlan | undefined> => {
-  const { replay, replayTimes = 'now', catalog, streams, past } = options;
+  const { replay, replayTimes = 'now', catalog, streams, past, prices } = options;
   if (replay === undefined) {
     const flag =
       catalog === undefined ? (options.replayTimes === undefined ? undefined : '--replay-times') : '--catalog';
     if (flag !== undefined) throw usageError(`${flag} is for --replay FILE.`);
     return undefined;
   }
-  if (streams !== undefined || past !== undefined)
-    throw usageError(`${streams === undefined ? '--past' : '--streams'} is for simulated reports, not for --replay.`);
+  if (streams !== undefined || past !== undefined || prices !== undefined)
+    throw usageError(
+      `${streams !== undefined ? '--streams' : past !== undefined ? '--past' : '--prices'} is for simulated reports, not for --replay.`,
+    );
   if (replayTimes !== 'now' && replayTimes !== 'original')
     throw usageError(`--replay-times has the value "${replayTimes}", expected now or original.`);
   const file = typeof catalog === 'string' ? catalog : undefined;

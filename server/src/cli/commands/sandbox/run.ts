@@ -24,6 +24,7 @@ import { castOf } from './cast.ts';
 import { emptyStore, openSandboxFolder, type SandboxFolder, writeSandboxProfile } from './folder.ts';
 import { openSandboxChain, requireEvm, type SandboxChain } from './local-chain.ts';
 import type { SandboxPlan } from './plan.ts';
+import { compilePrices } from './prices.ts';
 
 export type SandboxRun = {
   readonly plan: SandboxPlan;
@@ -78,10 +79,9 @@ const startSandbox = async (
   const { seed, scenario } = plan;
   const cast = await castOf(plan, Math.floor(session.nowMs() / 1_000));
   const { startSecond, streams, specs, reportsPerSecond } = cast;
-  const effects = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs })).flatMap(
-    (one) => one.effects,
-  );
-  const source = cast.open(effects);
+  const compiled = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs }));
+  const prices = compilePrices(plan.prices, startSecond, streams);
+  const source = cast.open([...prices.effects, ...compiled.flatMap(({ effects }) => effects)]);
   source.catch(() => {}); // thrown below
   closing.add(async () => (await source.catch(() => undefined))?.close());
   const clock = createSandboxClock({
@@ -132,6 +132,7 @@ const startSandbox = async (
     streams,
     reportsPerSecond,
     scenario,
+    series: prices.acts,
     monotonicMs: () => performance.now(),
   });
   closing.add(director.stop);

@@ -24,6 +24,7 @@ export const sandboxCommand: PlainCommand = {
       help: 'pairs such as ETH/USD,BTC/USD; FOO/USD=1.5 makes one up; all for the whole catalog',
     },
     { flag: '--scenario <file>', help: 'JSON file with what happens when' },
+    { flag: '--prices <file>', help: 'CSV file of prices to sign at their times, with the columns time,stream,price' },
     { flag: '--replay <file>', help: 'NDJSON file of reports to replay, as sealpost export writes it, signed again' },
     {
       flag: '--replay-times <times>',
