@@ -1,7 +1,7 @@
 // The price at an exact second, with its proof: who signed it, and what a verifier contract takes.
 // Run: npx tsx examples/settlement.ts [feed ID] [Unix second] [fee token's address]
-// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them. SEALPOST_SIGNERS names a file with the signer
-// sets that you trust; without it the server's are used, which proves nothing if you do not trust the server.
+// Server and account: SEALPOST_URL, SEALPOST_USER_ID, SEALPOST_SECRET, as `npm start` prints them. The signers that you trust are in
+// signers.json, or the file that SEALPOST_SIGNERS names: for the demo, npx sealpost signers list --json > signers.json
 import { readFileSync } from 'node:fs';
 import { createClient, SealpostError, verify, withFeeToken } from '@sealpost/client';
 
@@ -11,9 +11,7 @@ const client = createClient({
   secret: process.env.SEALPOST_SECRET,
 });
 
-const signersFile = process.env.SEALPOST_SIGNERS;
-const signers =
-  signersFile === undefined ? (await client.signers()).signers : JSON.parse(readFileSync(signersFile, 'utf8'));
+const signers = JSON.parse(readFileSync(process.env.SEALPOST_SIGNERS ?? 'signers.json', 'utf8'));
 const { feeds } = await client.discovery({ status: 'live', baseAsset: 'BTC' });
 const feedId = process.argv[2] ?? feeds[0]?.feedId ?? '';
 const second = Number(process.argv[3] ?? Math.floor(Date.now() / 1_000) - 10);

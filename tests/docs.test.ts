@@ -100,10 +100,12 @@ test('docs: the README’s code runs as printed, against the demo', async () => 
   const folder = mkdtempSync(join(root, 'data-readme-'));
   const demo = await joinDemo();
   try {
+    // As `npx sealpost signers list --json` prints them, which the demo's own folder would be needed for.
+    writeFileSync(join(folder, 'signers.json'), await (await fetch(`${demo.url}/signers.json`)).text());
     for (const [i, code] of blocks.entries()) {
       const file = join(folder, `try-${i}.ts`); // as the README names it: in the clone, as a module
       writeFileSync(file, code);
-      const printed = await runWithTsx(file, demo.env);
+      const printed = await runWithTsx(file, demo.env, [], folder);
       expect(printed, code).toMatch(/^ETH\/USD\S* [0-9.]+$/m);
     }
     expect(codeBlocks('sh')).toContain('npx sealpost watch\n');
@@ -123,7 +125,7 @@ test('docs: the README’s shell commands run as printed, one after the other', 
     const lines = codeBlocks('sh')
       .flatMap((block) => block.split('\n'))
       // What needs a running service is run with the code above.
-      .filter((line) => line.startsWith('npx ') && line !== 'npx sealpost watch');
+      .filter((line) => line.startsWith('npx ') && !/^npx sealpost (watch$|signers list)/.test(line));
     expect(lines.length).toBeGreaterThan(3);
     for (const line of lines) {
       // A minute instead of an hour: the same commands, sooner done.
@@ -137,3 +139,18 @@ test('docs: the README’s shell commands run as printed, one after the other', 
     rmSync(folder, { recursive: true, force: true });
   }
 }, 600_000);
+
+test('docs: nothing says to install our packages by their names, which are not on the npm registry', () => {
+  const files = listFiles('.md', '.ts', '.tsx', '.mjs', '.service', 'Dockerfile', '.yaml');
+  const texts = files
+    .filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('tests/'))
+    .map((path) => [path, readText(path)] as const);
+  const installs = /npm (?:install|i|add|exec) [^\n`($]*?(?<![\w/.-])(?:sealpost|@sealpost\/\w+)(?![\w/.-])/g;
+  expect('npm install -g sealpost'.match(installs)).not.toBeNull();
+  expect('npm install ./dist-packages/sealpost-client-0.1.0.tgz'.match(installs)).toBeNull();
+  expect(texts.flatMap(([path, text]) => (text.match(installs) ?? []).map((found) => `${path}: ${found}`))).toEqual([]);
+  const pages = texts
+    .filter(([path]) => path.startsWith('explorer/'))
+    .filter(([, text]) => text.includes('npx sealpost'));
+  expect(pages.map(([path]) => path)).toEqual([]);
+});

@@ -1,7 +1,8 @@
 // Runs every example against the real demo, as its first line says, and holds what it prints against the service.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
@@ -16,14 +17,21 @@ import { readText, root } from './support/source-tree.ts';
 let demo: Demo;
 let client: ReturnType<typeof createClient>;
 let feedId: string;
+const folder = mkdtempSync(join(tmpdir(), 'sealpost-examples-'));
+/** The signers that the settlement trusts. */
+const SEALPOST_SIGNERS = join(folder, 'signers.json');
 
 beforeAll(async () => {
   demo = await joinDemo();
   const { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = demo.env;
   client = createClient({ baseUrl: demo.url, userId, secret });
   feedId = (await client.discovery({ status: 'live', baseAsset: 'BTC' })).feeds[0]?.feedId ?? '';
+  writeFileSync(SEALPOST_SIGNERS, JSON.stringify((await client.signers()).signers));
 }, 360_000);
-afterAll(() => demo?.stop());
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+  return demo?.stop();
+});
 
 test('examples: each says first what it does and how it is run', () => {
   const files = readdirSync(`${root}/examples`).filter((name) => name.endsWith('.ts'));
@@ -69,7 +77,9 @@ test('examples: history to CSV has a line for every report of the span', async (
 test('examples: settlement prints the price of the exact second, who signed it, and what a contract takes', async () => {
   const second = (await client.latest(feedId)).report.observationsTimestamp - 30;
   const token = `0x${'ab'.repeat(20)}`;
-  const proof = JSON.parse(await runWithTsx('examples/settlement.ts', demo.env, [feedId, String(second), token]));
+  const proof = JSON.parse(
+    await runWithTsx('examples/settlement.ts', { ...demo.env, SEALPOST_SIGNERS }, [feedId, String(second), token]),
+  );
   const { report } = await client.at(feedId, second);
   const verdict = verify(report, (await client.signers()).signers);
   expect(verdict.ok && verdict.decoded?.priceText).toBe(proof.price);
@@ -80,7 +90,10 @@ test('examples: settlement prints the price of the exact second, who signed it, 
 
 test('examples: settlement refuses a second without a price instead of taking another', async () => {
   const later = Math.floor(Date.now() / 1_000) + 86_400;
-  const failure = await runWithTsx('examples/settlement.ts', demo.env, [feedId, String(later)]).catch((error) => error);
+  const failure = await runWithTsx('examples/settlement.ts', { ...demo.env, SEALPOST_SIGNERS }, [
+    feedId,
+    String(later),
+  ]).catch((error) => error);
   expect(failure).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^No price at \d+: .*\{\s+reason: 'not_yet'/),

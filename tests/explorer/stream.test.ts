@@ -124,7 +124,7 @@ test('stream page: “Use it” has programs for this stream and server, and kee
   const program = page.locator('.code-sample-text');
   await expect
     .poll(() => program.innerText())
-    .toContain(`npx sealpost sign GET '/api/v1/reports/latest?feedID=${world.feedIds[0]}' --url ${world.url}`);
+    .toContain(`sealpost sign GET '/api/v1/reports/latest?feedID=${world.feedIds[0]}' --url ${world.url}`);
   await page.getByRole('button', { name: 'Python', exact: true }).click();
   await expect.poll(() => program.innerText()).toContain('os.environ["SEALPOST_SECRET"]');
   await page.getByRole('button', { name: 'Live reports' }).click();

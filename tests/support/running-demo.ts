@@ -59,12 +59,13 @@ export const runWithTsx = async (
   file: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  cwd = root,
 ): Promise<string> => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(root, 'node_modules/tsx/dist/cli.mjs'), file, ...args],
     {
-      cwd: root,
+      cwd,
       env: { PATH: process.env.PATH, ...env },
     },
   );

@@ -11,7 +11,7 @@ const textOf = (request: SampleRequest, language: SampleLanguage): string =>
 
 test('code samples: curl sends a request that the command signs', () => {
   expect(textOf(latest, 'curl')).toBe(
-    `npx sealpost sign GET '/api/v1/reports/latest?feedID=${feedId}' --url https://api.example.org | curl -s --config -\n`,
+    `sealpost sign GET '/api/v1/reports/latest?feedID=${feedId}' --url https://api.example.org | curl -s --config -\n`,
   );
   expect(textOf({ origin, route: 'reportStream', query: { feedIDs: feedId } }, 'curl')).toMatch(
     / \| curl -sN --config -\n$/,
@@ -52,7 +52,7 @@ test('code samples: the WebSocket in milliseconds is opened by the client for st
   const text = textOf(plain, 'typescript');
   expect(text).toContain(`const target = '/api/v2/ws?feedIDs=${feedId}';`);
   expect(text).toContain("new WebSocket('wss://api.example.org' + target, { headers })");
-  expect(codeSamples(plain)[0]?.needs).toContain('the packages @sealpost/client and ws');
+  expect(codeSamples(plain)[0]?.needs).toContain('the packages ws and @sealpost/client, from a clone of Sealpost');
 });
 
 test('code samples: the price is read where the schema of the stream has it', () => {
@@ -77,7 +77,7 @@ test('code samples: every route has all languages, and a WebSocket has TypeScrip
 
 test('code samples: secrets come from the environment, and only where a request is signed', () => {
   for (const { text, needs } of codeSamples(latest)) {
-    expect(text).toMatch(/SEALPOST_SECRET|npx sealpost sign/);
+    expect(text).toMatch(/SEALPOST_SECRET|sealpost sign/);
     expect(needs).toContain('SEALPOST_USER_ID and SEALPOST_SECRET in the environment');
   }
   for (const { text } of codeSamples({ origin, route: 'signers' })) expect(text).not.toContain('SEALPOST_');

@@ -112,7 +112,7 @@ const needsText = ({ isSigned }: Call, more: string | undefined): string => {
 
 const writeCurl = ({ origin, method, target, isSigned, isEvents }: Call): readonly string[] => {
   const flags = `-s${isEvents ? 'N' : ''}`;
-  if (isSigned) return [`npx sealpost sign ${method} '${target}' --url ${origin} | curl ${flags} --config -`];
+  if (isSigned) return [`sealpost sign ${method} '${target}' --url ${origin} | curl ${flags} --config -`];
   return [`curl ${flags}${method === 'HEAD' ? 'I' : ''} '${origin}${target}'`];
 };
 
@@ -359,18 +359,21 @@ const rustAnswer = (method: string, isEvents: boolean, priceAt: Call['priceAt'])
   ];
 };
 
+/** Where our packages come from: they are not on the npm registry. */
+export const fromClone = 'from a clone of Sealpost (npm ci && npm run pack)';
+
 const languages: Readonly<Record<SampleLanguage, Language>> = {
   curl: {
     title: 'curl',
-    needs: ({ isSigned }) => (isSigned ? 'Node.js, whose npx signs the request' : undefined),
+    needs: ({ isSigned }) => (isSigned ? `the command sealpost, which signs the request, ${fromClone}` : undefined),
     write: writeCurl,
   },
   typescript: {
     title: 'TypeScript',
     needs: (call) => {
       const hasCall = clientCalls[call.route]?.(call.query) !== undefined;
-      if (isWebSocket(call) && !hasCall) return 'the packages @sealpost/client and ws';
-      return call.isSigned || hasCall ? 'the package @sealpost/client' : undefined;
+      if (isWebSocket(call) && !hasCall) return `the packages ws and @sealpost/client, ${fromClone}`;
+      return call.isSigned || hasCall ? `the package @sealpost/client, ${fromClone}` : undefined;
     },
     write: writeTypeScript,
   },

@@ -8,13 +8,13 @@ const textOf = (forms: ReturnType<typeof readingForms>, id: string) => forms.fin
 
 test('copy as: curl signs the exact target when it runs', () => {
   expect(textOf(readingForms(origin, feedId, 1_700_000_000), 'curl')).toBe(
-    `curl -s --config <(npx sealpost sign GET '/api/v1/reports?feedID=${feedId}&timestamp=1700000000' --url http://127.0.0.1:7401)`,
+    `curl -s --config <(sealpost sign GET '/api/v1/reports?feedID=${feedId}&timestamp=1700000000' --url http://127.0.0.1:7401)`,
   );
 });
 
 test('copy as: the CLI command has stream, time and server', () => {
   expect(textOf(readingForms(origin, feedId, 1_700_000_000), 'cli')).toBe(
-    `npx sealpost report at ${feedId} --timestamp 1700000000 --url http://127.0.0.1:7401`,
+    `sealpost report at ${feedId} --timestamp 1700000000 --url http://127.0.0.1:7401`,
   );
 });
 
@@ -22,14 +22,16 @@ test('copy as: TypeScript takes the keys from the environment and verifies what 
   const text = textOf(readingForms(origin, feedId, 1_700_000_000), 'typescript') ?? '';
   expect(text).toContain('SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = process.env');
   expect(text).toContain(`client.at('${feedId}', 1700000000)`);
+  expect(text).toContain("JSON.parse(readFileSync('signers.json', 'utf8'))");
   expect(text).toContain('verify(report, signers)');
 });
 
 test('copy as: a pasted report is verified without an account', () => {
-  const forms = checkingForms(origin, '0x1234');
-  expect(textOf(forms, 'cli')).toBe('npx sealpost report verify 0x1234 --signers http://127.0.0.1:7401');
+  const forms = checkingForms('0x1234');
+  expect(textOf(forms, 'cli')).toBe('sealpost report verify 0x1234 --signers signers.json');
   for (const { text, needs } of forms) {
     expect(text).not.toContain('SEALPOST_');
-    expect(needs).toBe('Needs no account.');
+    expect(text).not.toContain('http'); // a server that is checked does not say whose signatures count
+    expect(needs).toMatch(/^Needs no account, but .*; signers\.json /);
   }
 });

@@ -1,6 +1,7 @@
 // Commands that read or verify a report outside of this page. They contain no secret: user ID and secret come from the environment, and
 // the request is signed when the command runs, so it never expires.
 import { routes } from '@sealpost/protocol';
+import { fromClone } from '../code-samples.ts';
 
 export type CopyForm = {
   readonly id: string;
@@ -10,7 +11,10 @@ export type CopyForm = {
   readonly needs: string;
 };
 
-const needsKeys = 'Needs SEALPOST_USER_ID and SEALPOST_SECRET in the environment.';
+const needsKeys = 'Needs SEALPOST_USER_ID and SEALPOST_SECRET in the environment';
+const needsCommand = `the command sealpost ${fromClone}`;
+const needsClient = `the package @sealpost/client ${fromClone}`;
+const needsSigners = 'signers.json with the signers that you trust, as the oracle network publishes them';
 
 /** How to read the report of a stream at a second. */
 export const readingForms = (origin: string, feedId: string, timestamp: number): readonly CopyForm[] => {
@@ -19,56 +23,51 @@ export const readingForms = (origin: string, feedId: string, timestamp: number):
     {
       id: 'curl',
       title: 'curl',
-      text: `curl -s --config <(npx sealpost sign GET '${target}' --url ${origin})`,
-      needs: `${needsKeys} Run it in bash or zsh; it signs the request when it runs.`,
+      text: `curl -s --config <(sealpost sign GET '${target}' --url ${origin})`,
+      needs: `${needsKeys}; ${needsCommand}. Run it in bash or zsh; it signs the request when it runs.`,
     },
     {
       id: 'typescript',
       title: 'TypeScript',
-      text: `import { createClient, verify } from '@sealpost/client';
+      text: `import { readFileSync } from 'node:fs';
+import { createClient, verify } from '@sealpost/client';
 
 const { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret } = process.env;
 const client = createClient({ baseUrl: '${origin}', userId, secret });
 const { report } = await client.at('${feedId}', ${timestamp});
-const { signers } = await client.signers();
+const signers = JSON.parse(readFileSync('signers.json', 'utf8'));
 const verdict = verify(report, signers);
 console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
 `,
-      needs: needsKeys,
+      needs: `${needsKeys}; ${needsClient}; ${needsSigners}.`,
     },
     {
       id: 'cli',
       title: 'CLI',
-      text: `npx sealpost report at ${feedId} --timestamp ${timestamp} --url ${origin}`,
-      needs: needsKeys,
+      text: `sealpost report at ${feedId} --timestamp ${timestamp} --url ${origin}`,
+      needs: `${needsKeys}; ${needsCommand}.`,
     },
   ];
 };
 
-/** How to verify a report you have: only the signers come from the server, and no account is needed. */
-export const checkingForms = (origin: string, fullReport: string): readonly CopyForm[] => [
-  {
-    id: 'curl',
-    title: 'curl',
-    text: `curl -s ${origin}${routes.signers.path} -o signers.json && npx sealpost report verify ${fullReport} --signers signers.json`,
-    needs: 'Needs no account.',
-  },
+/** How to verify a report you have, without asking a server. */
+export const checkingForms = (fullReport: string): readonly CopyForm[] => [
   {
     id: 'typescript',
     title: 'TypeScript',
-    text: `import { createClient, verify } from '@sealpost/client';
+    text: `import { readFileSync } from 'node:fs';
+import { verify } from '@sealpost/client';
 
-const client = createClient({ baseUrl: '${origin}' });
-const { signers } = await client.signers();
+const signers = JSON.parse(readFileSync('signers.json', 'utf8'));
 const verdict = verify('${fullReport}', signers);
 console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
 `,
-    needs: 'Needs no account.',
+    needs: `Needs no account, but ${needsClient}; ${needsSigners}.`,
   },
   {
     id: 'cli',
     title: 'CLI',
-    text: `npx sealpost report verify ${fullReport} --signers ${origin}`,
-    needs: 'Needs no account.',
+    text: `sealpost report verify ${fullReport} --signers signers.json`,
+    needs: `Needs no account, but ${needsCommand}; ${needsSigners}.`,
   },
 ];

@@ -38,7 +38,7 @@ export const ReportView = ({ report, check, answer, asked, around, isExample = f
   const { origin } = window.location;
   const forms =
     answer === undefined
-      ? checkingForms(origin, report.fullReport)
+      ? checkingForms(report.fullReport)
       : readingForms(origin, report.feedId, answer.observationsTimestamp);
   const state = verdictStateOf(check);
   const signed = signedReportOf(check);
