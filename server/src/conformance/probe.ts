@@ -36,6 +36,8 @@ export type Probe = {
   readonly pace: Pace;
   readonly sample: Sample;
   readonly pool: ReportPool;
+  /** Streams that the operator knows to be hidden. */
+  readonly hiddenIds: readonly string[];
   /** The signer sets that reports verify against; rejects with a `SkipError` if none are known. */
   readonly signers: () => Promise<SignerSets>;
   /** The shared connection of a version, subscribed to the sampled streams. Rejects if it could not be opened. */
@@ -59,6 +61,7 @@ export type ProbeParts = {
   readonly rules: ProbeRules;
   readonly timeoutMs: number;
   readonly feedIds: readonly string[];
+  readonly hiddenIds: readonly string[];
   readonly signers: (ask: Ask) => Promise<SignerSets>;
   readonly signal: AbortSignal;
 };
@@ -110,6 +113,7 @@ export const createProbe = (parts: ProbeParts): Probe => {
     pace: parts.pace,
     sample,
     pool,
+    hiddenIds: parts.hiddenIds,
     signers: () => parts.signers(ask),
     watch,
     watchOrigin: (origin) => share(`origin ${origin}`, () => subscribe(1, { headers: { 'X-Cll-Origin': origin } })),

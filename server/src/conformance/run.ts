@@ -41,6 +41,7 @@ export type RunOptions = {
   /** Of the whole run: checks that have not begun by then are skipped. */
   readonly timeLimitMs: number;
   readonly feedIds: readonly string[];
+  readonly hiddenIds: readonly string[];
   readonly signers: (ask: Ask) => Promise<SignerSets>;
   readonly checks: readonly Check[];
   /** Also look for extensions. */
@@ -105,11 +106,11 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
 const measureClock = async ({ ask, requester }: Probe, nowMs: () => number): Promise<void> => {
   try {
     const sentMs = nowMs();
-    const { headers } = await ask(targets.discovery, { signed: false });
+    // Signed, because a cache may answer anonymous requests, with an old date.
+    const { status, headers, json } = await ask(targets.feeds);
     const dateMs = Date.parse(headers.date ?? '');
     // A Date header has whole seconds, so that it is half a second behind on average.
     if (Number.isFinite(dateMs)) requester.setClockOffset(dateMs + 500 - (sentMs + nowMs()) / 2);
-    const { status, json } = await ask(targets.feeds);
     const { serverTimeMs } = Object(json);
     if (status === 400 && Number.isSafeInteger(serverTimeMs)) requester.setClockOffset(serverTimeMs - nowMs());
   } catch (error) {

@@ -122,6 +122,8 @@ const readPages = async ({ ask }: Probe, feedId: string, start: number, limit: n
   let next = start;
   while (pages.length < pagesMax) {
     const answer = await ask(targets.page(feedId, next, limit));
+    if (answer.status === 400 && pages.length === 0)
+      throw new SkipError('The oldest reports were deleted while they were read.');
     demandStatus(answer, [200]);
     const reports = requireReports(answer);
     const last = reports.at(-1);

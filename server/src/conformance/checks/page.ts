@@ -85,7 +85,7 @@ const unlimited: Check['run'] = async (probe) => {
 /** Reads on after the last report, as SDKs do, and compares with one large page. */
 const continued: Check['run'] = async (probe) => {
   const { feedId, start } = await pagedStream(probe);
-  const whole = (await readPage(probe, feedId, start, 100)).reports.slice(0, 8);
+  const whole = (await readPage(probe, feedId, start, 8)).reports;
   const until = whole.at(-1)?.observationsTimestamp ?? start;
   const parts: ReportJson[] = [];
   let next = start;

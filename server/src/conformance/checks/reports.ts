@@ -93,7 +93,9 @@ const signedByQuorum: Check['run'] = async (probe) => {
 const windowsOf = async (probe: Probe): Promise<ReadonlyMap<string, readonly SeenReport[]>> => {
   const found = new Map<string, readonly SeenReport[]>();
   for (const { feedId, newest } of await probe.sample.reporting()) {
-    const answer = await probe.ask(targets.page(feedId, Math.max(0, newest.observationsTimestamp - windowsRead), 100));
+    const start = Math.max(0, newest.observationsTimestamp - windowsRead);
+    const whole = await probe.ask(targets.page(feedId, start, 100));
+    const answer = whole.status === 400 ? await probe.ask(targets.page(feedId, start, 10)) : whole;
     const { reports } = Object(answer.json);
     const keys = new Set((Array.isArray(reports) ? reports : []).map((report) => Object(report).fullReport));
     const seen = probe.pool.all().filter(({ report }) => report.feedID === feedId && keys.has(report.fullReport));

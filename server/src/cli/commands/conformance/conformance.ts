@@ -1,6 +1,6 @@
 // The command `sealpost conformance`: every promise of the API, checked against any deployment by requests that only read.
 import { lstat, open, rm, writeFile } from 'node:fs/promises';
-import { authHeaders, parseFeedId, parseSignerSets, type SignerSets, skewMaxMs } from '@sealpost/protocol';
+import { authHeaders, type FeedId, parseFeedId, parseSignerSets, type SignerSets, skewMaxMs } from '@sealpost/protocol';
 import { groupOf } from '../../../conformance/check.ts';
 import type { Ask } from '../../../conformance/requester.ts';
 import { type CheckOutcome, type RunReport, runChecks } from '../../../conformance/run.ts';
@@ -59,6 +59,11 @@ export const conformanceCommand: PlainCommand = {
     {
       flag: '--feed <id>',
       help: 'check this stream, by feed ID; can be repeated (default: up to 6 readable streams)',
+      repeatable: true,
+    },
+    {
+      flag: '--hidden <id>',
+      help: 'a hidden stream, by feed ID: it must not be listed to those who do not ask for it; can be repeated',
       repeatable: true,
     },
     {
@@ -172,6 +177,9 @@ const checkServer = async ({ session, options }: Call, rawUrl: string | undefine
   await printReport(session, options, url, redactReport(report, user), curlOptions(url, wsUrl, user, options));
 };
 
+const readFeedIds = (flag: string, given: unknown): readonly FeedId[] =>
+  (collected(given) ?? []).map((raw) => asUsage(() => parseFeedId(raw, flag)));
+
 const readRunOptions = (options: RawOptions) => {
   const count = (flag: string, key: string, min: number, max: number): number =>
     parseCount(flag, String(options[key]), min, max);
@@ -179,7 +187,8 @@ const readRunOptions = (options: RawOptions) => {
     requestsPerSecond: count('--requests-per-second', 'requestsPerSecond', 1, 1_000),
     timeoutMs: count('--timeout', 'timeout', 1, 300) * 1_000,
     timeLimitMs: count('--time-limit', 'timeLimit', 1, 86_400) * 1_000,
-    feedIds: (collected(options.feed) ?? []).map((raw) => asUsage(() => parseFeedId(raw, '--feed'))),
+    feedIds: readFeedIds('--feed', options.feed),
+    hiddenIds: readFeedIds('--hidden', options.hidden),
     rules: {
       skewMaxMs: count('--skew-max', 'skewMax', 1, 3_600_000),
       slowAfterMs: count('--slow-after', 'slowAfter', 1, 300_000),

@@ -11,6 +11,7 @@ import {
   resign,
   type World,
 } from './broken-server.fixture.ts';
+import { sampleFeedIds } from './live-sample.fixture.ts';
 
 export const paths = {
   latest: /^\/api\/v1\/reports\/latest\b/,
@@ -347,6 +348,12 @@ const shownStreams: readonly Fault[] = [
       isDiscovery(request) && argumentOf(request, 'hidden') === 'false'
         ? rewrite(request, world, (query) => query.set('hidden', 'true'))
         : undefined,
+  },
+  {
+    name: 'discovery lists hidden streams to everyone',
+    fails: ['discovery.hidden-anonymous'],
+    options: ['--hidden', sampleFeedIds.hidden],
+    request: (request, { ask }) => (isDiscovery(request) ? ask('/api/v1/discovery?hidden=true') : undefined),
   },
   { name: 'hidden is ignored', fails: ['discovery.readable', 'discovery.hidden-malformed'], request: ignore('hidden') },
   {
