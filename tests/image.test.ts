@@ -112,13 +112,15 @@ test('image: it has at most 60 MB beyond Node, neither EVM nor compiler, and no 
   expect(bytes).toBeLessThan(60_000_000);
 });
 
-test('image: its command prints help, creates a store and serves', async () => {
+test('image: its command prints help, simulates and serves', async () => {
   const command = join(app, 'server/bin/sealpost.js');
   expect(statSync(command).mode & 0o111).not.toBe(0);
   expect(await runCommand(['--help'], folder, {}, command)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('serve'),
   });
+  const simulated = ['simulate', '--from', '-2s', '--streams', 'LINK/USD', '--out', join(folder, 'history')];
+  expect((await runCommand(simulated, folder, {}, command)).stdout).toMatch(/reports? of 1 stream/);
   const world = await createWorld();
   try {
     const server = await startServer({ ...world, command });
