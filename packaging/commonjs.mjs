@@ -13,7 +13,7 @@ try {
   module.exports = require('${'../'.repeat(name.split('/').length)}${name}.js');
 } catch (cause) {
   if (cause.code !== 'ERR_REQUIRE_ESM') throw cause;
-  throw new Error("${packageName} is an ES module, which require() loads on Node ${node}. On older releases, and in runners that load modules themselves, such as jest, use: await import('${packageName}').", { cause });
+  throw new Error("${packageName} is an ES module, which require() loads on Node ${node}. On older releases, use: await import('${packageName}'). In jest, use that too, and start it with NODE_OPTIONS=--experimental-vm-modules.", { cause });
 }
 `;
 

@@ -149,7 +149,7 @@ test('package: where Node cannot require() an ES module, the error says what to 
   );
   const { engines } = readJson('client/package.json') as { engines: { node: string } };
   expect(run('node', ['--no-experimental-require-module', 'old.cjs'])).toBe(
-    `@sealpost/client is an ES module, which require() loads on Node ${engines.node}. On older releases, and in runners that load modules themselves, such as jest, use: await import('@sealpost/client').\n`,
+    `@sealpost/client is an ES module, which require() loads on Node ${engines.node}. On older releases, use: await import('@sealpost/client'). In jest, use that too, and start it with NODE_OPTIONS=--experimental-vm-modules.\n`,
   );
 });
 

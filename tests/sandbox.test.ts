@@ -108,6 +108,7 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   });
   writeFileSync(join(folder, 'reports.ndjson'), `${lines.join('\n')}\n`);
   const sandbox = await start('--replay', 'reports.ndjson', '--at', '2026-03-13T14:30:00Z', '--paused');
+  expect(sandbox.feedIds).toEqual([feedId]);
   expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).stdout).toContain(
     'reports     3 since the start\n',
   );

@@ -262,6 +262,7 @@ const openListener = async (
   const listener: HttpListener = await openHttpServer(
     {
       ...settings.listen,
+      keepsProcess: sandbox?.isEmbedded !== true,
       ...(tls && { tls }),
       connections: {
         ...settings,

@@ -59,6 +59,7 @@ const lastUploadMs = 200;
 export const openNode = async (options: NodeOptions): Promise<Node> => {
   const { settings, version, logTo, starting = unwatchedStart, sandbox } = options;
   const reportNowMs = sandbox?.reportNowMs ?? Date.now;
+  const ofProcess = sandbox?.isEmbedded !== true;
   const log = openLog({
     level: settings.logLevel,
     nowMs: Date.now,
@@ -81,7 +82,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       reportNowMs,
       () => checks,
     ),
-    ofProcess: sandbox?.isEmbedded !== true,
+    ofProcess,
   });
   const observe = createObserver([log.observe, metrics.observe, following.observe, troubles.observe]);
   const closing = new AbortController();
@@ -113,7 +114,9 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     };
     ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
     observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
-    const stop = (reason: string): Promise<void> => stopLogged(reason, close, observe, log);
+    const stop = ofProcess
+      ? (reason: string) => stopLogged(reason, close, observe, log)
+      : () => close().then(log.close);
     const { url, live, reloadTls } = listening;
     return { url, opsUrl: ops.url, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
   };
@@ -186,6 +189,7 @@ const opsOptionsOf = (
     resumeMirror({ store, nowMs: nowMs(), retentionDays, actor: 'private listener' }, request);
   return {
     ...opsListen,
+    keepsProcess: sandbox?.isEmbedded !== true,
     hosts: opsHosts,
     ...(ingestToken !== undefined && {
       ingest: createIngestHandler({ ingest, token: ingestToken, rejected, resume, stopping }),

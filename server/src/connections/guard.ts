@@ -334,3 +334,9 @@ const createOffenses = (monotonicMs: () => number) => {
     },
   };
 };
+
+/** Neither the server nor its connections keep the process alive. To be called before it listens. */
+export const letProcessEnd = (server: Server): void => {
+  server.unref();
+  server.on('connection', (socket: Socket) => socket.unref());
+};

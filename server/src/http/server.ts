@@ -15,6 +15,7 @@ import {
   handshakeMaxMs,
   inTurn,
   isAnswerable,
+  letProcessEnd,
 } from '../connections/guard.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
@@ -27,6 +28,8 @@ export type ListenOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Does it keep the process alive? True by default. */
+  readonly keepsProcess?: boolean;
   /** How many connections there may be, and what may wait for them; generous bounds where absent. */
   readonly connections?: Partial<GuardRules>;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
@@ -122,6 +125,7 @@ export const openHttpServer = async (
     onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
   });
   guard.watch(server, options.tls !== undefined);
+  if (options.keepsProcess === false) letProcessEnd(server);
   if (options.tls !== undefined) server.on('secureConnection', parseFromStream);
   if (options.onAccepted !== undefined)
     for (const event of ['connection', 'secureConnection']) server.on(event, options.onAccepted);

@@ -10,6 +10,7 @@ import {
   endAfterAnswers,
   inTurn,
   isAnswerable,
+  letProcessEnd,
 } from '../connections/guard.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
@@ -25,6 +26,8 @@ export type OpsOptions = {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Does it keep the process alive? True by default. */
+  readonly keepsProcess?: boolean;
   /** Public names that requests may have in `Host`, besides `host`. */
   readonly hosts?: readonly string[] | undefined;
   /** By name, which precedes the reason. */
@@ -94,6 +97,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
   });
   guard.watch(server, false);
+  if (options.keepsProcess === false) letProcessEnd(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => resolve(void server.off('error', reject)));

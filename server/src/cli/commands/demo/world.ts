@@ -121,9 +121,12 @@ const createAccount = ({ userId, secret, name, key, streams, nowMs }: Registered
 };
 
 /** Streams with a report, one-second crypto streams first. */
-export const demoFeedIds = (store: Store, streams: Iterable<Stream>): readonly FeedId[] => {
-  const readable = [...streams].filter(({ feedId }) => store.reports.latest(feedId) !== undefined);
+export const demoFeedIds = (store: Store, streams: Iterable<Stream>): readonly FeedId[] =>
+  rankedFeedIds([...streams].filter(({ feedId }) => store.reports.latest(feedId) !== undefined));
+
+/** One-second crypto streams first. */
+export const rankedFeedIds = (streams: readonly Stream[]): readonly FeedId[] => {
   const rank = ({ feedId, feedType, hidden }: Stream) =>
     feedType === 'Crypto' && schemaVersionOf(feedId) === 3 && !hidden ? 0 : 1;
-  return readable.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)).map(({ feedId }) => feedId);
+  return streams.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)).map(({ feedId }) => feedId);
 };

@@ -6,7 +6,7 @@ import type { SandboxState } from '../../../sandbox/director.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { printJson, type Session } from '../../session.ts';
 import { signInLink } from '../demo/demo.ts';
-import { demoFeedIds } from '../demo/world.ts';
+import { rankedFeedIds } from '../demo/world.ts';
 import { type SandboxFolder, sandboxProfile } from './folder.ts';
 import { planDefaults, type SandboxPlan } from './plan.ts';
 
@@ -26,7 +26,7 @@ export const announceSandbox = async (session: Session, announced: Announcement)
   const { node, credentials, folder, state, chain, hasExplorer } = announced;
   const { userId, secret } = credentials;
   const streams = [...node.write.view.current().streams.values()];
-  const feedIds = demoFeedIds(node.write.store, streams);
+  const feedIds = rankedFeedIds(streams.filter(({ status }) => status !== 'decommissioned')); // a replay's first reports are yet to come
   const wsUrl = node.url.replace(/^http/, 'ws');
   if (announced.json) {
     const { seed, start, speed } = state;

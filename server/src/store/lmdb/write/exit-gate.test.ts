@@ -47,3 +47,11 @@ test('exit gate: a thread that is idle does not hold up the exit, whatever its a
     }),
   ).toBe(false);
 });
+
+test('exit gate: many threads have one listener of the process, which goes with the last of them', () => {
+  const before = process.listenerCount('exit');
+  const watches = Array.from({ length: 20 }, () => watchExit());
+  expect(process.listenerCount('exit')).toBe(before + 1);
+  for (const { over } of watches) over();
+  expect(process.listenerCount('exit')).toBe(before);
+});

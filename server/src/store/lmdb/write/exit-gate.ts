@@ -17,6 +17,12 @@ export type ExitWatch = {
   readonly over: () => void;
 };
 
+/** Waits of this process's threads. One listener for all: Node warns of more than ten. */
+const waits = new Set<() => void>();
+const waitForAll = (): void => {
+  for (const wait of waits) wait();
+};
+
 /**
  * Begins for a thread that is about to start, and counts as acting. When this process exits, it waits until the thread has finished its act, and lets it begin no
  * other. A thread that does not finish in time cannot be ended in order: the process then ends by SIGKILL.
@@ -38,8 +44,13 @@ export const watchExit = (
       Atomics.wait(gate, 0, busy, leftMs);
     }
   };
-  process.on('exit', onExit);
-  return { gate, over: () => void process.off('exit', onExit) };
+  if (waits.size === 0) process.on('exit', waitForAll);
+  waits.add(onExit);
+  const over = (): void => {
+    waits.delete(onExit);
+    if (waits.size === 0) process.off('exit', waitForAll);
+  };
+  return { gate, over };
 };
 
 export type EnteredGate = {
