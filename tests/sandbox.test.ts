@@ -219,7 +219,7 @@ test('sandbox: --prices signs exactly the prices of a CSV file at their times, a
   ];
   writeFileSync(file, `time,stream,price\n${rows.join('\n')}\n`);
   const sandbox = await start('--prices', file, '--paused');
-  expect(sandbox.feedIds).toHaveLength(1); // the first price is there
+  expect(sandbox.feedIds).toHaveLength(2);
   expect((await sealpost('sandbox', 'set', 'step', '20s', '--url', sandbox.opsUrl)).stdout).toContain('14:30:20.000Z');
   const state = (await (await fetch(`${sandbox.opsUrl}/sandbox`)).json()) as {
     streams: readonly string[];

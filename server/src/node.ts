@@ -114,9 +114,7 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     };
     ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
     observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
-    const stop = ofProcess
-      ? (reason: string) => stopLogged(reason, close, observe, log)
-      : () => close().then(log.close);
+    const stop = (reason: string) => (ofProcess ? stopLogged(reason, close, observe, log) : close().then(log.close));
     const { url, live, reloadTls } = listening;
     return { url, opsUrl: ops.url, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
   };
