@@ -1,6 +1,5 @@
 // The composition root of a running node, the only file that knows every part. It opens the parts in the order of the data flow and closes them in
 // reverse.
-import { X509Certificate } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { createLongWork, type LongWork } from './access/long-work.ts';
 import { viewOfNetwork } from './access/network-view.ts';
@@ -21,10 +20,17 @@ import { openVerifier, type Verifier } from './ingest/verifier.ts';
 import { watchVisibility } from './ingest/visibility.ts';
 import { type Live, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
-import { createObserver, type Listener as Observe, type ReloadedCertificate } from './observe/observe.ts';
+import { createObserver, type Listener as Observe } from './observe/observe.ts';
 import { createAddressSet } from './runtime/ip-address.ts';
 import type { StartWatch } from './runtime/start-watch.ts';
-import { certificateEndMsOf, readTlsFiles, type TlsPair, tlsFilesOf, tlsReloadFailed } from './runtime/tls-files.ts';
+import {
+  certificateEndMsOf,
+  describeCertificate,
+  readTlsFiles,
+  type TlsPair,
+  tlsFilesOf,
+  tlsReloadFailed,
+} from './runtime/tls-files.ts';
 import { hidePassword } from './runtime/urls.ts';
 import type { FaultHooks } from './sandbox/faults/faults.ts';
 import type { SandboxParts } from './sandbox/parts.ts';
@@ -303,12 +309,6 @@ const openListener = async (
       }
     },
   };
-};
-
-const describeCertificate = (pem: string | Buffer): ReloadedCertificate => {
-  const { subject, subjectAltName, validTo } = new X509Certificate(pem);
-  const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
-  return { names, validTo: new Date(validTo).toISOString() };
 };
 
 /** `connectionsMax`, or what the descriptors of the process allow. */

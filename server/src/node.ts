@@ -14,6 +14,7 @@ import {
   type ReadPath,
   type WritePath,
 } from './app.ts';
+import { keepCertificate } from './cluster/certificate.ts';
 import { openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config/config.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
@@ -21,10 +22,11 @@ import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
-import { readyMaxMs } from './observe/readings.ts';
+import { type Readings, readyMaxMs } from './observe/readings.ts';
 import { type TroubleWatch, watchFollowing, watchTroubles } from './observe/troubles.ts';
 import { findReasons, type OpsListener, type OpsOptions, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';
+import { describeCertificate, type TlsPair } from './runtime/tls-files.ts';
 import type { AdminView } from './store/admin-snapshot.ts';
 import { lateReason, readFreshness, type Silence, silenceOf } from './store/freshness.ts';
 import { limitsOf } from './store/retention.ts';
@@ -33,6 +35,8 @@ import type { Damage, Store, WritingPart } from './store/store.ts';
 export type Node = {
   readonly url: string;
   readonly opsUrl: string;
+  /** Where /ingest is, if not at `opsUrl`. */
+  readonly ingestUrl: string | undefined;
   readonly write: WritePath;
   /** Undefined with workers. */
   readonly live: LiveView | undefined;
@@ -68,43 +72,36 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
     ...(logTo && { destination: logTo }),
     onLost: () => metrics.observe({ kind: 'warning', code: 'log_lines_dropped', message: 'Log lines were dropped.' }),
   });
-  let write: WritePath | undefined;
-  let front: Front | undefined;
-  let ops: OpsListener | undefined;
+  const parts: OpenedParts = {};
   let stopping: Promise<void> | undefined;
-  let checks: OpsOptions['checks'] | undefined;
   const following = watchFollowing();
   const troubles = watchTroubles();
   const metrics = createMetrics({
-    readings: createReadings(
-      () => write,
-      () => front,
-      reportNowMs,
-      () => checks,
-    ),
+    readings: createReadings(parts, reportNowMs),
     ofProcess,
   });
   const observe = createObserver([log.observe, metrics.observe, following.observe, troubles.observe]);
   const closing = new AbortController();
   const close = async (): Promise<void> => {
     const deadlineMs = performance.now() + settings.drainMs;
-    await front?.drain();
+    await parts.front?.drain();
     closing.abort(); // a mirror's request does not end by itself
-    await ops?.close(Math.max(lastUploadMs, deadlineMs - performance.now()));
-    await write?.close();
+    await parts.ops?.close(Math.max(lastUploadMs, deadlineMs - performance.now()));
+    await parts.write?.close();
   };
   const open = async (): Promise<Node> => {
     const box = openSecretBox(settings);
     const nodeSettings: NodeSettings = { ...withoutSecrets(settings), version };
     const opened = announced(await openWritePath(nodeSettings, observe, starting, sandbox), box, settings, observe);
-    write = opened;
+    parts.write = opened;
     const looks = [troubles.describe, createMissingKeys(opened.view, box), opened.waitingRetention];
     const listening = await openFront(nodeSettings, opened, box, observe, log, starting, options);
-    front = listening;
-    checks = {
+    parts.front = listening;
+    const checks = {
       draining: () => (stopping === undefined ? undefined : 'this node is shutting down'),
       ...checksOf(opened, listening, following, reportNowMs),
     };
+    parts.checks = checks;
     const opsOptions = {
       ...opsOptionsOf(options, opened, observe, closing.signal),
       checks,
@@ -112,11 +109,18 @@ export const openNode = async (options: NodeOptions): Promise<Node> => {
       metrics: async () => renderMetrics(await sumMetrics([await metrics.values(), ...(await listening.values())])),
       observe,
     };
-    ops = await starting.part('the private listener', () => openOpsListener(opsOptions));
-    observe({ kind: 'started', version, addresses: { api: listening.url, private: ops.url } });
+    const listeners = await starting.part('the private listener', () => openPrivate(settings, opsOptions));
+    parts.ops = listeners;
+    const { url: opsUrl, ingestUrl } = listeners;
+    const addresses = { api: listening.url, private: opsUrl, ...(ingestUrl && { ingest: ingestUrl }) };
+    observe({ kind: 'started', version, addresses });
     const stop = (reason: string) => (ofProcess ? stopLogged(reason, close, observe, log) : close().then(log.close));
-    const { url, live, reloadTls } = listening;
-    return { url, opsUrl: ops.url, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
+    const { url, live } = listening;
+    const reloadTls = (): void => {
+      listening.reloadTls();
+      listeners.reloadTls();
+    };
+    return { url, opsUrl, ingestUrl, write: opened, live, reloadTls, stop: (reason) => (stopping ??= stop(reason)) };
   };
   try {
     return await open();
@@ -172,6 +176,45 @@ const checksOf = (opened: WritePath, front: Front, following: TroubleWatch, repo
   ingest: () => checkLag(opened, reportNowMs()),
   workers: front.check,
 });
+
+/** What of a node is open so far. */
+type OpenedParts = {
+  write?: WritePath;
+  front?: Front;
+  ops?: PrivateListeners;
+  checks?: OpsOptions['checks'];
+};
+
+type PrivateListeners = Pick<OpsListener, 'url' | 'close'> & {
+  readonly ingestUrl: string | undefined;
+  readonly reloadTls: () => void;
+  readonly certificateEndMs: () => number | undefined;
+};
+
+/** The private listener, and the one of /ingest where it has its own address. If the second fails to open, it closes the first. */
+const openPrivate = async (settings: Settings, { ingest, ...options }: OpsOptions): Promise<PrivateListeners> => {
+  const { opsTlsCert: tlsCert, opsTlsKey: tlsKey, ingestListen } = settings;
+  const certificate = keepCertificate({ tlsCert, tlsKey }, options.observe);
+  const shared = { ...options, tls: certificate.inUse() };
+  const ops = await openOpsListener(ingestListen || ingest === undefined ? shared : { ...shared, ingest });
+  const second = { ...shared, ...ingestListen, ...(ingest && { ingest }), isForIngest: true };
+  const own =
+    ingestListen && (await openOpsListener(second).catch((error) => ops.close(0).then(() => Promise.reject(error))));
+  const all = own === undefined ? [ops] : [ops, own];
+  return {
+    url: ops.url,
+    ingestUrl: own?.url,
+    close: async (ms) => void (await Promise.all(all.map((one) => one.close(ms)))),
+    certificateEndMs: certificate.endMs,
+    reloadTls: () => {
+      if (certificate.inUse() === undefined || !certificate.renew()) return;
+      const renewed = certificate.inUse() as TlsPair; // checked above
+      for (const one of all) one.useTls(renewed);
+      const shown = describeCertificate(renewed.cert);
+      options.observe({ kind: 'reloaded', settings: ['opsTlsCert', 'opsTlsKey'], certificate: shown });
+    },
+  };
+};
 
 /** Where the private listener is, and what answers /ingest and /sandbox there. */
 const opsOptionsOf = (
@@ -268,17 +311,13 @@ const openSingle = async (
   };
 };
 
-const createReadings = (
-  write: () => WritePath | undefined,
-  front: () => Front | undefined,
-  reportNowMs: () => number,
-  checks: () => OpsOptions['checks'] | undefined,
-) => ({
-  activeRequests: () => front()?.activeRequests() ?? 0,
-  silences: () => silencesOf(opened(write()), reportNowMs()),
-  isReady: async () => (await findReasons(opened(checks()), readyMaxMs)).length === 0,
-  certificateEndMs: () => opened(opened(front()).certificateEndMs()),
-  storeMapBytes: async () => (await write()?.store.reports.stats())?.fileBytes ?? 0,
+const createReadings = (parts: OpenedParts, reportNowMs: () => number): Readings => ({
+  activeRequests: () => parts.front?.activeRequests() ?? 0,
+  silences: () => silencesOf(opened(parts.write), reportNowMs()),
+  isReady: async () => (await findReasons(opened(parts.checks), readyMaxMs)).length === 0,
+  certificateEndMs: () =>
+    Math.min(...[parts.front, parts.ops].map((part) => part?.certificateEndMs() ?? Number.POSITIVE_INFINITY)),
+  storeMapBytes: async () => (await parts.write?.store.reports.stats())?.fileBytes ?? 0,
 });
 
 /** A reading of what there is not, or not yet, has no value. */

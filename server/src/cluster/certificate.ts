@@ -1,18 +1,18 @@
 // The certificate that a primary and its workers use, read and checked by the primary.
 import { createSecureContext } from 'node:tls';
-import type { NodeSettings } from '../app.ts';
 import type { Listener } from '../observe/observe.ts';
 import {
   certificateEndMsOf,
   readTlsFiles,
   type TlsFiles,
   type TlsPair,
+  type TlsSettings,
   tlsFilesOf,
   tlsReloadFailed,
 } from '../runtime/tls-files.ts';
 
 /** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
-export const keepCertificate = (settings: NodeSettings, observe: Listener) => {
+export const keepCertificate = (settings: TlsSettings, observe: Listener) => {
   const files = tlsFilesOf(settings);
   let inUse = files && readTlsFiles(files);
   return {

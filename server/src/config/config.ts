@@ -3,6 +3,7 @@
 import { limits, networkTypes, skewMaxMs, withoutTrailing } from '@sealpost/protocol';
 import { hidePassword } from '../runtime/urls.ts';
 import { connectionSettings } from './connections.ts';
+import { privateSettings } from './private.ts';
 import {
   formatList,
   formatListen,
@@ -10,7 +11,6 @@ import {
   onOrOff,
   parseAddresses,
   parseDatabases,
-  parseHostNames,
   parseList,
   parseListen,
   parseRetentionBytes,
@@ -272,41 +272,7 @@ export const settingsTable = {
     expected: 'a whole number from 1 to 1000000',
     help: 'lines in progress between arrival and acknowledgement; more wait',
   }),
-  opsListen: row({
-    env: 'SEALPOST_OPS_LISTEN',
-    flag: '--ops-listen <address>',
-    defaultText: '127.0.0.1:7402',
-    parse: parseListen,
-    format: formatListen,
-    expected: 'HOST:PORT, such as 127.0.0.1:7402 or [::1]:7402',
-    help: 'address of the private listener: ingest, probes and metrics; never a public address',
-  }),
-  opsHosts: row({
-    env: 'SEALPOST_OPS_HOSTS',
-    flag: '--ops-hosts <names>',
-    defaultText: undefined,
-    parse: parseHostNames,
-    format: formatList,
-    expected: 'host names without port, separated by commas, such as node1.example.com',
-    help: 'public host names that the private listener is reached by',
-  }),
-  ingestToken: row({
-    env: 'SEALPOST_INGEST_TOKEN',
-    flag: undefined,
-    defaultText: undefined,
-    parse: (raw) => (/^[\x21-\x7e]{16,512}$/.test(raw) ? raw : undefined),
-    expected: 'a text of 16 to 512 visible ASCII characters without spaces',
-    help: 'token that senders present to the private listener',
-    secret: true,
-  }),
-  ingestTokenFile: row({
-    env: 'SEALPOST_INGEST_TOKEN_FILE',
-    flag: '--ingest-token-file <file>',
-    defaultText: undefined,
-    parse: parseText,
-    expected: 'the path of a file',
-    help: 'file that holds only the ingest token',
-  }),
+  ...privateSettings,
 } as const;
 
 export type SettingName = keyof typeof settingsTable;

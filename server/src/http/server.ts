@@ -1,6 +1,5 @@
 // The public listener: sets every time-out and size limit, answers requests that Node rejects, and drains without failed requests. The pipeline
 // handles requests; the guard ends connections.
-import { constants } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
@@ -12,11 +11,11 @@ import {
   type DropReason,
   endAfterAnswers,
   type GuardRules,
-  handshakeMaxMs,
   inTurn,
   isAnswerable,
   letProcessEnd,
 } from '../connections/guard.ts';
+import { tlsOptions } from '../connections/tls.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
 import { completeHeaders, requestClass } from './listener-request.ts';
@@ -72,23 +71,6 @@ const serverOptions = {
   requireHostHeader: false,
   optimizeEmptyRequests: true,
   IncomingMessage: requestClass,
-} as const;
-
-/** ECDHE with AEAD alone: forward secrecy, and no padding to attack (D128). */
-const ciphers = [
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'TLS_AES_128_GCM_SHA256',
-  'ECDHE+AESGCM',
-  'ECDHE+CHACHA20',
-].join(':');
-const tlsOptions = {
-  minVersion: 'TLSv1.2',
-  ciphers,
-  honorCipherOrder: true,
-  // A client of TLS 1.2 could ask for handshakes without end on one connection.
-  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  handshakeTimeout: handshakeMaxMs,
 } as const;
 
 /** More headers than this are rejected, by us: some Node releases drop the rest in silence, others close the connection. */

@@ -12,7 +12,7 @@ export type Readings = {
   readonly silences: () => Iterable<Silence>;
   /** Does /readyz answer 200? */
   readonly isReady: () => Promise<boolean>;
-  /** When the first certificate of this node expires; throws where there is none. */
+  /** When the first certificate of this node expires; Infinity where there is none. */
   readonly certificateEndMs: () => number;
   readonly storeMapBytes: () => number | Promise<number>;
 };

@@ -1,8 +1,15 @@
 // The private listener: probes, metrics and, where this process ingests, POST /ingest and below. Never put it on a public address.
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
-import { answerUnderWay, destroyOnError, explainClientError } from '../connections/client-error.ts';
+import { answerUnderWay, destroyOnError, explainClientError, parseFromStream } from '../connections/client-error.ts';
 import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import {
   type ConnectionGuard,
@@ -12,10 +19,12 @@ import {
   isAnswerable,
   letProcessEnd,
 } from '../connections/guard.ts';
+import { tlsOptions } from '../connections/tls.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
 import { continueIfAsked } from '../runtime/expectation.ts';
+import type { TlsPair } from '../runtime/tls-files.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { createPageCheck, type PageRefusal } from './web-pages.ts';
 
@@ -30,6 +39,9 @@ export type OpsOptions = {
   readonly keepsProcess?: boolean;
   /** Public names that requests may have in `Host`, besides `host`. */
   readonly hosts?: readonly string[] | undefined;
+  readonly tls?: TlsPair | undefined;
+  /** Answers nothing but /ingest. */
+  readonly isForIngest?: boolean;
   /** By name, which precedes the reason. */
   readonly checks: Readonly<Record<string, ReadyCheck>>;
   /** Problems of a node that is still ready; added to the answer of /readyz. */
@@ -51,6 +63,8 @@ export type OpsListener = {
   readonly url: string;
   /** Waits for what is under way, `closeMaxMs` at most, or as long as is said here. */
   readonly close: (deadlineMs?: number) => Promise<void>;
+  /** Uses another certificate from the next connection on. */
+  readonly useTls: (tls: TlsPair) => void;
 };
 
 // Probes must see a failure within two seconds, and most give up after a second or a few.
@@ -66,21 +80,21 @@ const guardRules = {
 /** A silent peer is cut off after this long; uploads may take as long as they need, so requests have no other end. */
 const silenceMaxMs = 60_000;
 
+const serverOptions = {
+  requestTimeout: 0,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  requireHostHeader: false, // the handler requires it, and says so
+} as const;
+
 /** Listens until closed. */
 export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
-  const { host, port, observe, closeMaxMs = closeMaxMsDefault } = options;
+  const { host, port, observe, tls, closeMaxMs = closeMaxMsDefault } = options;
   const descriptors = watchDescriptors(observe);
   const handle = inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors));
-  const server = createServer(
-    {
-      requestTimeout: 0,
-      headersTimeout: 10_000,
-      keepAliveTimeout: 5_000,
-      connectionsCheckingInterval: 1_000,
-      requireHostHeader: false, // the handler requires it, and says so
-    },
-    handle,
-  );
+  const secure = tls && createHttpsServer({ ...serverOptions, ...tlsOptions, ...tls }, handle);
+  const server: Server = secure ?? createHttpServer(serverOptions, handle);
   server.on('checkContinue', handle); // whoever reads the body asks for it
   server.on('checkExpectation', handle);
   server.on('clientError', (error, socket) => refuse(socket as Socket, explainClientError(error))); // the types say Duplex
@@ -96,7 +110,8 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     monotonicMs: () => performance.now(),
     onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
   });
-  guard.watch(server, false);
+  guard.watch(server, tls !== undefined);
+  server.on('secureConnection', parseFromStream);
   if (options.keepsProcess === false) letProcessEnd(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -111,7 +126,11 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     observe({ kind: 'warning', code: 'ops_listener_failed', message: 'The private listener failed.', error }),
   );
   const address = server.address() as AddressInfo; // it listens on a port
-  return { url: `http://${urlHost(host)}:${address.port}`, close: (ms = closeMaxMs) => closeServer(server, guard, ms) };
+  return {
+    url: `${tls ? 'https' : 'http'}://${urlHost(host)}:${address.port}`,
+    close: (ms = closeMaxMs) => closeServer(server, guard, ms),
+    useTls: (renewed) => secure?.setSecureContext({ ...tlsOptions, ...renewed }),
+  };
 };
 
 /** Answers what no handler sees, in its turn, and closes the connection. */
@@ -195,7 +214,7 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
     ],
   ]);
   const answer = async (path: string, method: string | undefined): Promise<OpsAnswer> => {
-    const handler = handlers.get(path);
+    const handler = options.isForIngest ? undefined : handlers.get(path);
     if (handler === undefined) return problem(404, 'route_not_found', 'There is no such path here.');
     if (method !== 'GET' && method !== 'HEAD')
       return problem(405, 'method_not_allowed', 'This path answers GET and HEAD.', { Allow: 'GET, HEAD' });

@@ -13,11 +13,11 @@ export class OpenTlsKeyError extends Error {
   override readonly name = 'OpenTlsKeyError';
 }
 
-/** The files that the settings name; undefined without TLS. */
+/** The files that a pair of settings names; undefined without TLS. */
 export const tlsFilesOf = ({ tlsCert, tlsKey }: TlsSettings): TlsFiles | undefined =>
   tlsCert === undefined || tlsKey === undefined ? undefined : { certFile: tlsCert, keyFile: tlsKey };
 
-type TlsSettings = { readonly tlsCert: string | undefined; readonly tlsKey: string | undefined };
+export type TlsSettings = { readonly tlsCert: string | undefined; readonly tlsKey: string | undefined };
 
 /** What is observed when renewed files cannot be used. */
 export const tlsReloadFailed = (error: unknown) =>
@@ -46,6 +46,13 @@ const readPrivateKey = (path: string): Buffer => {
   } finally {
     closeSync(file);
   }
+};
+
+/** Whom a certificate is for, and until when, ISO 8601. */
+export const describeCertificate = (pem: string | Buffer): { readonly names: string; readonly validTo: string } => {
+  const { subject, subjectAltName, validTo } = new X509Certificate(pem);
+  const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
+  return { names, validTo: new Date(validTo).toISOString() };
 };
 
 /** When a certificate expires. */

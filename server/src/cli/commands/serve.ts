@@ -33,19 +33,21 @@ export const serveCommand: SettingsCommand = {
     ['With four worker processes', 'sealpost serve --workers 4'],
   ],
   run: async ({ session, options, settings, resolved }) => {
-    if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined))
-      throw usageError('TLS needs both --tls-cert and --tls-key.');
-    requireTwoAddresses(settings);
+    const { tlsCert, tlsKey, opsTlsCert, opsTlsKey } = settings;
+    requireUsableTls('tls', tlsCert, tlsKey);
+    requireUsableTls('ops-tls', opsTlsCert, opsTlsKey);
+    requireOwnAddresses(settings);
     if (settings.tlsCert === undefined && !loopback.test(settings.listen.host)) {
       session.stderr.write(
         'warning: listening on a public address without TLS. Use a TLS-terminating proxy, or --tls-cert and --tls-key.\n',
       );
     }
-    requireUsableTls(settings);
     const starting = watchStart((text) => void session.stderr.write(`${text}\n`));
     const open = async (): Promise<Node> => {
       await starting.part('the accounts of the store', () => requireKey(settings, options.create === true));
       const ingestToken = await readIngestToken(resolved);
+      if (settings.ingestListen !== undefined && ingestToken === undefined)
+        throw usageError('--ingest-listen needs an ingest token. Set --ingest-token-file or SEALPOST_INGEST_TOKEN.');
       const { openNode } = await import('../../node.ts'); // its help does not load a server
       return openNode({ settings, version: readVersion(), ingestToken, starting });
     };
@@ -90,16 +92,24 @@ const withHangups = async (
   }
 };
 
-const announce = async (session: Session, { url, opsUrl }: Node, options: RawOptions): Promise<void> => {
-  if (options.json === true) await printJson(session, { url, opsUrl });
-  else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}.\n`);
+const announce = async (session: Session, node: Node, options: RawOptions): Promise<void> => {
+  const { url, opsUrl, ingestUrl } = node;
+  const ingest = ingestUrl && `, and takes reports at ${ingestUrl}`;
+  if (options.json === true) await printJson(session, { url, opsUrl, ...(ingestUrl && { ingestUrl }) });
+  else session.stderr.write(`Sealpost answers at ${url}, privately at ${opsUrl}${ingest ?? ''}.\n`);
 };
 
 // As a port that is taken it would look like a failure that passes, and a supervisor would start it again without end.
-const requireTwoAddresses = ({ listen, opsListen }: Settings): void => {
-  const address = formatListen(listen);
-  if (listen.port !== 0 && address === formatListen(opsListen))
-    throw usageError(`The settings listen and opsListen are both ${address}. Each needs its own address.`);
+const requireOwnAddresses = ({ listen, opsListen, ingestListen }: Settings): void => {
+  const known = new Map<string, string>();
+  for (const [name, value] of Object.entries({ listen, opsListen, ingestListen })) {
+    if (value === undefined || value.port === 0) continue;
+    const address = formatListen(value);
+    const other = known.get(address);
+    if (other !== undefined)
+      throw usageError(`The settings ${other} and ${name} are both ${address}. Each needs its own address.`);
+    known.set(address, name);
+  }
 };
 
 // With another key than the one that sealed the secrets, a server would start but reject all of its accounts; so would one that made an empty store
@@ -115,7 +125,9 @@ const requireKey = async (settings: Settings, create: boolean): Promise<void> =>
 };
 
 // Reports unusable files as wrong usage, before anything is opened.
-const requireUsableTls = ({ tlsCert, tlsKey }: Settings): void => {
+const requireUsableTls = (flag: 'tls' | 'ops-tls', tlsCert: string | undefined, tlsKey: string | undefined): void => {
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw usageError(`TLS needs both --${flag}-cert and --${flag}-key.`);
   if (tlsCert === undefined || tlsKey === undefined) return;
   try {
     createSecureContext(readTlsFiles({ certFile: tlsCert, keyFile: tlsKey }));
