@@ -17,6 +17,7 @@ type Sandbox = {
   readonly userId: string;
   readonly secret: string;
   readonly feedIds: readonly string[];
+  readonly accounts: Readonly<Record<string, { readonly userId: string; readonly secret: string }>>;
   readonly program: Program;
 };
 
@@ -218,7 +219,7 @@ test('sandbox: --prices signs exactly the prices of a CSV file at their times, a
     '2026-03-13T14:30:04Z,ETH/USD,4199',
   ];
   writeFileSync(file, `time,stream,price\n${rows.join('\n')}\n`);
-  const sandbox = await start('--prices', file, '--paused');
+  const sandbox = await start('--prices', file, '--paused', '--account', 'alice=FOO/USD', '--account', 'bob=public');
   expect(sandbox.feedIds).toHaveLength(2);
   expect((await sealpost('sandbox', 'set', 'step', '20s', '--url', sandbox.opsUrl)).stdout).toContain('14:30:20.000Z');
   const state = (await (await fetch(`${sandbox.opsUrl}/sandbox`)).json()) as {
@@ -240,6 +241,12 @@ test('sandbox: --prices signs exactly the prices of a CSV file at their times, a
     [1_773_412_200, 4_200_500000000000000000n],
     [1_773_412_204, 4_199_000000000000000000n],
   ]);
+  const { alice, bob } = sandbox.accounts;
+  const path = `/api/v1/reports/latest?feedID=${sandbox.feedIds[0]}`; // of ETH/USD
+  const statuses = [alice, bob].map(
+    async (account) => account && (await fetchSigned(sandbox.url, path, account)).status,
+  );
+  expect(await Promise.all(statuses)).toEqual([401, 200]);
   expect(await stop(sandbox)).toBe(0);
   writeFileSync(file, 'time,stream,price\n0s,ETH/USD,high\n');
   const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--prices', file);

@@ -2,10 +2,10 @@
 // on standard output. Time stands still but for steps.
 import { randomUUID } from 'node:crypto';
 import { type FeedId, formatDate, type ReportJson, type SignerSet, type Stream } from '@sealpost/protocol';
-import { createSecretBox, parseKey } from './access/secrets.ts';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
+import { accountRecord, readAccounts, type SandboxAccount, type SandboxAccounts } from './sandbox/accounts.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
 import { deriveCredentials } from './sandbox/credentials.ts';
@@ -14,8 +14,9 @@ import { createFaults, type Faults, type SignReport } from './sandbox/faults/fau
 import { type PushedReport, pushReport } from './sandbox/push/push.ts';
 import type { ScenarioAct } from './sandbox/scenario/compile.ts';
 import { createStoreMemory } from './store/open.ts';
-import type { Account, Act, RegisteredSignerSet } from './store/store.ts';
+import type { Act, RegisteredSignerSet } from './store/store.ts';
 
+export type { SandboxAccounts } from './sandbox/accounts.ts';
 export { clockMaxMs, stepMaxMs } from './sandbox/clock.ts';
 export { compileScenario } from './sandbox/director.ts';
 export type { ListedFault, TrackedFault } from './sandbox/faults/decisions.ts';
@@ -47,6 +48,8 @@ export type EmbeddedOptions = {
   /** Per account and route; 0 is no limit. */
   readonly requestsPerSecond: number;
   readonly origins: readonly string[];
+  /** Further accounts. */
+  readonly accounts: SandboxAccounts;
 };
 
 export type EmbeddedSandbox = {
@@ -55,6 +58,7 @@ export type EmbeddedSandbox = {
   readonly opsUrl: string;
   readonly userId: string;
   readonly secret: string;
+  readonly accounts: readonly SandboxAccount[];
   readonly clock: SandboxClock;
   readonly faults: Faults;
   /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
@@ -90,8 +94,9 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     },
   });
   const account = { userId, secret };
+  const accounts = readAccounts(options.accounts, options.streams, credentialsSeed);
   try {
-    await register(node, options, key, account);
+    await register(node, { ...options, accounts }, key, account);
   } catch (error) {
     await node.stop('the sandbox failed to start');
     throw error;
@@ -116,6 +121,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     url: node.url,
     opsUrl: node.opsUrl,
     ...account,
+    accounts,
     clock,
     faults,
     ingest: ingestLines,
@@ -160,22 +166,19 @@ const settingsOf = ({ folder, requestsPerSecond, origins }: EmbeddedOptions, key
 
 const register = async (
   { write: { store, view } }: Node,
-  { streams, signerSet, startMs }: EmbeddedOptions,
+  {
+    streams,
+    signerSet,
+    startMs,
+    accounts,
+  }: Omit<EmbeddedOptions, 'accounts'> & { accounts: readonly SandboxAccount[] },
   key: string,
   { userId, secret }: { readonly userId: string; readonly secret: string },
 ): Promise<void> => {
   const createdAt = formatDate(startMs);
-  const sealed = createSecretBox(parseKey(key)).seal(userId, secret);
   const signers: RegisteredSignerSet = { ...signerSet, addedAt: createdAt, retiredAt: null };
-  const account: Account = {
-    userId,
-    name: 'sandbox',
-    createdAt,
-    disabledAt: null,
-    secrets: [{ id: 'sandbox', sealed, createdAt, revokedAt: null }],
-    entitlements: ['public', ...streams.map(({ feedId }) => `feed:${feedId}`)],
-    rateLimits: {},
-  };
+  const entitlements = ['public', ...streams.map(({ feedId }) => `feed:${feedId}`)];
+  const own = { name: 'sandbox', userId, secret, entitlements };
   const act: Act = { atMs: startMs, actor: 'sandbox', action: 'sandbox set-up', detail: {} };
   const isKnown = new Promise<void>((resolve) => {
     const stop = view.onReload(() => {
@@ -188,7 +191,11 @@ const register = async (
     [
       ...streams.map((stream) => ({ kind: 'stream' as const, key: stream.feedId, record: stream })),
       { kind: 'signerSet', key: signers.configDigest, record: signers },
-      { kind: 'account', key: userId, record: account },
+      ...[own, ...accounts].map((account) => ({
+        kind: 'account' as const,
+        key: account.userId,
+        record: accountRecord(account, key, startMs),
+      })),
     ],
     act,
   );

@@ -10,5 +10,5 @@ export {
 } from 'sealpost/sandbox';
 export type { SandboxOptions, StreamOption } from './options.ts';
 export type { Series } from './push-series.ts';
-export { type Sandbox, type SandboxFault, startSandbox } from './sandbox.ts';
+export { type Sandbox, type SandboxAccount, type SandboxFault, startSandbox } from './sandbox.ts';
 export type { Duration } from './times.ts';

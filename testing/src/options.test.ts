@@ -48,7 +48,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { stream: 'ETH/USD' },
     'stream',
-    'stream is not an option. Options: streams, simulated, scenario, at, seed, store, requestsPerSecond, origins.',
+    'stream is not an option. Options: streams, simulated, scenario, at, seed, store, requestsPerSecond, origins, accounts.',
   ],
   [
     { streams: 'ETH/USD' },
@@ -82,7 +82,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { streams: [{ name: 'A/B', version: 3 }] },
     'streams[0].version',
-    'streams[0].version is not a field. Fields: name, feedId, schema.',
+    'streams[0].version is not a field. Fields: name, feedId, schema, hidden.',
   ],
   [
     { streams: [{ name: 'A/B', schema: 1 }] },

@@ -16,6 +16,7 @@ import {
   type Moment,
   parseMoment,
   parseScenario,
+  type SandboxAccounts,
   SandboxError,
   type Scenario,
   ScenarioError,
@@ -24,9 +25,12 @@ import {
 
 /**
  * A stream: a pair such as `'ETH/USD'`, or a name of the simulated catalog; or one of your own, whose name need not be in it. Give `feedId`
- * where your code has it built in; the schema version is in it. Otherwise `schema` is the version, 3 by default.
+ * where your code has it built in; the schema version is in it. Otherwise `schema` is the version, 3 by default. One that is
+ * `hidden` is for accounts that name it.
  */
-export type StreamOption = string | { readonly name: string; readonly feedId?: string; readonly schema?: number };
+export type StreamOption =
+  | string
+  | { readonly name: string; readonly feedId?: string; readonly schema?: number; readonly hidden?: boolean };
 
 export type SandboxOptions = {
   /** Streams whose reports you `push`. No report comes by itself. */
@@ -43,6 +47,8 @@ export type SandboxOptions = {
   readonly store?: 'memory' | 'folder';
   /** Requests per second for each route; more get 429. 0, the default, is no limit. */
   readonly requestsPerSecond?: number;
+  /** Further accounts by name, with what they may read: `{ alice: ['public'], bob: ['ETH/USD'] }`. `public` is every stream that is not hidden. */
+  readonly accounts?: SandboxAccounts;
   /** Origins for clients that connect to several, such as `['001', '002']`. */
   readonly origins?: readonly string[];
 };
@@ -59,6 +65,7 @@ export type Choices = {
   readonly store: 'memory' | 'folder';
   readonly requestsPerSecond: number;
   readonly origins: readonly string[];
+  readonly accounts: SandboxAccounts;
   /** With the streams that it simulates. */
   readonly scenario: ChosenScenario | undefined;
 };
@@ -74,6 +81,7 @@ const optionNames = [
   'store',
   'requestsPerSecond',
   'origins',
+  'accounts',
 ] as const;
 const streamsMax = 1_000;
 
@@ -92,6 +100,7 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     store = 'memory',
     requestsPerSecond = 0,
     origins = [],
+    accounts = {},
   } = options;
   if (typeof seed !== 'string') throw unexpected('seed', seed, 'a text');
   if (store !== 'memory' && store !== 'folder') throw unexpected('store', store, "'memory' or 'folder'");
@@ -110,6 +119,7 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     store,
     requestsPerSecond,
     origins,
+    accounts,
     scenario,
   };
 };
@@ -181,16 +191,21 @@ const chooseStream = (argument: string, option: unknown, catalog: readonly Strea
   if (typeof option === 'string') return chooseNamed(argument, option, catalog);
   if (typeof option !== 'object' || option === null)
     throw unexpected(argument, option, "a pair such as 'ETH/USD', or { name, feedId } for a stream of your own");
-  const { name, feedId, schema, ...others } = option as Record<string, unknown>; // each is checked
+  const { name, feedId, schema, hidden = false, ...others } = option as Record<string, unknown>; // each is checked
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     throw new SandboxError(
       `${argument}.${unknown}`,
-      `${argument}.${unknown} is not a field. Fields: name, feedId, schema.`,
+      `${argument}.${unknown} is not a field. Fields: name, feedId, schema, hidden.`,
     );
   if (typeof name !== 'string' || !/^[\w.]{1,40}\/[\w.]{1,40}(-[\w.-]{1,80})?$/.test(name))
     throw unexpected(`${argument}.name`, name, "a pair such as 'ETH/USD', or a name that begins with one");
-  return { stream: ownStream(name, readFeedId(argument, name, feedId, schema)), asked: name, isSimulated: false };
+  if (typeof hidden !== 'boolean') throw unexpected(`${argument}.hidden`, hidden, 'true or false');
+  return {
+    stream: { ...ownStream(name, readFeedId(argument, name, feedId, schema)), hidden },
+    asked: name,
+    isSimulated: false,
+  };
 };
 
 /** Schema versions that a report can be made of. */

@@ -44,6 +44,9 @@ export type SandboxFault = {
   readonly [Symbol.dispose]: () => void;
 };
 
+/** An account of its own. */
+export type SandboxAccount = { readonly userId: string; readonly secret: string; readonly client: Client };
+
 export type Sandbox = {
   /** Base URL of the API, `http://127.0.0.1:PORT`. */
   readonly url: string;
@@ -51,6 +54,8 @@ export type Sandbox = {
   readonly wsUrl: string;
   readonly userId: string;
   readonly secret: string;
+  /** The accounts of the option `accounts`, by name. */
+  readonly accounts: Readonly<Record<string, SandboxAccount>>;
   /** A client with these credentials. Its live streams end when the sandbox closes. */
   readonly client: Client;
   /** Another one, with options of your own. */
@@ -190,6 +195,9 @@ const composeSandbox = (
     wsUrl: url.replace(/^http/, 'ws'),
     userId,
     secret,
+    accounts: Object.fromEntries(
+      node.accounts.map(({ name, ...own }) => [name, { ...credentialsOf(own), client: newClient(credentialsOf(own)) }]),
+    ),
     client: newClient(),
     createClient: newClient,
     feedId: (stream) => names.find('stream', stream).stream.feedId,
@@ -219,6 +227,8 @@ const composeSandbox = (
     [Symbol.asyncDispose]: close,
   };
 };
+
+const credentialsOf = ({ userId, secret }: Pick<Sandbox, 'userId' | 'secret'>) => ({ userId, secret });
 
 const closedError = (options?: ErrorOptions): SandboxError =>
   new SandboxError('sandbox', 'The sandbox is closed. Start another one.', options);

@@ -1,5 +1,6 @@
 // What a sandbox prints when it is ready.
 import type { Node } from '../../../node.ts';
+import type { SandboxAccount } from '../../../sandbox/accounts.ts';
 import type { Chain } from '../../../sandbox/chain/chain.ts';
 import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
 import type { SandboxState } from '../../../sandbox/director.ts';
@@ -13,6 +14,7 @@ import { planDefaults, type SandboxPlan } from './plan.ts';
 export type Announcement = {
   readonly node: Node;
   readonly credentials: SandboxCredentials;
+  readonly accounts: readonly SandboxAccount[];
   readonly folder: SandboxFolder;
   readonly plan: SandboxPlan;
   readonly state: SandboxState;
@@ -23,7 +25,7 @@ export type Announcement = {
 
 /** Prints where it is, how to read from it and how to control it; as one line of JSON if asked for. */
 export const announceSandbox = async (session: Session, announced: Announcement): Promise<void> => {
-  const { node, credentials, folder, state, chain, hasExplorer } = announced;
+  const { node, credentials, accounts, folder, state, chain, hasExplorer } = announced;
   const { userId, secret } = credentials;
   const streams = [...node.write.view.current().streams.values()];
   const feedIds = rankedFeedIds(streams.filter(({ status }) => status !== 'decommissioned')); // a replay's first reports are yet to come
@@ -40,6 +42,11 @@ export const announceSandbox = async (session: Session, announced: Announcement)
       seed,
       start,
       speed,
+      ...(accounts.length > 0 && {
+        accounts: Object.fromEntries(
+          accounts.map(({ name, ...own }) => [name, { userId: own.userId, secret: own.secret }]),
+        ),
+      }),
       ...(chain && { chain: toChainJson(chain) }),
     });
   }
@@ -69,7 +76,7 @@ For your program:
   export SEALPOST_URL=${node.url}
   export SEALPOST_USER_ID=${userId}
   export SEALPOST_SECRET=${secret}
-${chain === undefined ? '' : chainExports(chain)}
+${accounts.map((one) => `\nFor ${one.name}:\n\n  export SEALPOST_USER_ID=${one.userId}\n  export SEALPOST_SECRET=${one.secret}\n`).join('')}${chain === undefined ? '' : chainExports(chain)}
 `);
 };
 

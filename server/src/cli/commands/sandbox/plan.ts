@@ -1,6 +1,7 @@
 // What a sandbox is to be, from flags and a scenario file. Flags take precedence.
 import { parseCatalog, type Stream } from '@sealpost/protocol';
 import { allSpecs, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
+import type { SandboxAccounts } from '../../../sandbox/accounts.ts';
 import { speedBounds } from '../../../sandbox/clock.ts';
 import { FaultError, parseFault } from '../../../sandbox/faults/parse.ts';
 import { durationSeconds } from '../../../sandbox/scenario/event-table.ts';
@@ -30,6 +31,8 @@ export type SandboxPlan = {
   readonly prices: PricesPlan | undefined;
   readonly scenario: Scenario;
   readonly hasChain: boolean;
+  /** Further accounts, by name. */
+  readonly accounts: SandboxAccounts;
 };
 
 export type ReplayPlan = {
@@ -59,6 +62,7 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     prices,
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
     hasChain: options.chain === true,
+    accounts: Object.fromEntries((collected(options.account) ?? []).map(parseAccountFlag)),
   };
 };
 
@@ -133,6 +137,15 @@ const parseStreamList = (raw: unknown): readonly StreamSpec[] | undefined => {
     if (error instanceof ScenarioError) throw usageError(`${error.message} Or use --streams all.`);
     throw error;
   }
+};
+
+const parseAccountFlag = (text: string): readonly [string, readonly string[]] => {
+  const [, name, list] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (name === undefined || list === undefined)
+    throw usageError(
+      `--account has the value "${text}", expected NAME=STREAMS such as alice=public or bob=ETH/USD,BTC/USD.`,
+    );
+  return [name, list.split(',').map((grant) => grant.trim())];
 };
 
 const parseFaultFlag = (line: string) => {

@@ -5,12 +5,14 @@ import type { Settings } from '../../../config/config.ts';
 import { submitPatiently } from '../../../ingest/patient-submit.ts';
 import { type Node, openNode } from '../../../node.ts';
 import { watchStart } from '../../../runtime/start-watch.ts';
+import { accountRecord, readAccounts } from '../../../sandbox/accounts.ts';
 import { createAdministration, createOracles } from '../../../sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from '../../../sandbox/clock.ts';
 import { createControl } from '../../../sandbox/control.ts';
 import { deriveCredentials, type SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
+import { SandboxError } from '../../../sandbox/push/errors.ts';
 import { pushReport } from '../../../sandbox/push/push.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
 import { sandboxStatus } from '../../../sandbox/status.ts';
@@ -81,6 +83,7 @@ const startSandbox = async (
   const { startSecond, streams, specs, reportsPerSecond } = cast;
   const compiled = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs }));
   const prices = compilePrices(plan.prices, startSecond, streams);
+  const accounts = asUsageOf(() => readAccounts(plan.accounts, streams, seed));
   const source = cast.open([...prices.effects, ...compiled.flatMap(({ effects }) => effects)]);
   source.catch(() => {}); // thrown below
   closing.add(async () => (await source.catch(() => undefined))?.close());
@@ -101,6 +104,11 @@ const startSandbox = async (
   closing.add(() => opened.stop('the sandbox ended'));
   const { store, view, ingest } = opened.write;
   await registerNetwork(store, { ...credentials, name: 'sandbox', signerSet, streams, nowMs: startSecond * 1_000 });
+  for (const account of accounts) {
+    const record = accountRecord(account, credentials.key, startSecond * 1_000);
+    const act = { atMs: startSecond * 1_000, actor: 'sandbox', action: 'sandbox set-up', detail: {} };
+    await store.admin.update('account', [account.userId], () => [record], act);
+  }
   const past = { from: startSecond - cast.pastSeconds, to: startSecond };
   await (await source).signHistory(past, store.reports.append, signal);
   if (signal.aborted) return undefined;
@@ -142,6 +150,7 @@ const startSandbox = async (
   await announceSandbox(session, {
     node: opened,
     credentials,
+    accounts,
     folder,
     plan,
     state: director.state(),
@@ -166,7 +175,7 @@ const asUsageOf = <T>(read: () => T): T => {
   try {
     return read();
   } catch (error) {
-    throw error instanceof ScenarioError ? usageError(error.message) : error;
+    throw error instanceof ScenarioError || error instanceof SandboxError ? usageError(error.message) : error;
   }
 };
 

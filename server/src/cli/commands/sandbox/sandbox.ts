@@ -34,6 +34,11 @@ export const sandboxCommand: PlainCommand = {
     { flag: '--catalog <file>', help: 'JSON file with the names of replayed streams' },
     { flag: '--fault <fault>', help: 'a fault from the start, such as status=503,probability=0.1', repeatable: true },
     {
+      flag: '--account <name=streams>',
+      help: 'an account of its own that may read public, or streams such as bob=ETH/USD,BTC/USD',
+      repeatable: true,
+    },
+    {
       flag: '--seed <text>',
       help: `what prices, keys and credentials are derived from (default: ${planDefaults.seed})`,
     },
