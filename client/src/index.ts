@@ -45,6 +45,7 @@ export type { AnswerDetails } from './request/answer.ts';
 export type { CallOptions, Sleep } from './request/call.ts';
 export type { Credentials, CredentialsSource, SecretSource } from './request/credentials.ts';
 export type { TransportName } from './stream/choice.ts';
+export type { StaleStream } from './stream/staleness.ts';
 export type { ConnectionState, StreamGap, StreamState } from './stream/state.ts';
 export type { ReportStream, StreamOptions } from './stream/stream.ts';
 export { type Verdict, type VerifyFailure, verify } from './verify.ts';

@@ -14,6 +14,7 @@ import { isFinal } from './connection.ts';
 import { keepConnections, splitFeedIds } from './connections.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';
+import { createStaleWatch, type StaleStream, staleLookMs } from './staleness.ts';
 import { createStateTracker, type StateTracker, type StreamGap, type StreamState } from './state.ts';
 import type { Transport } from './transport.ts';
 
@@ -32,6 +33,8 @@ export type StreamOptions = {
   readonly onState?: (state: StreamState) => void;
   /** Called when reports are past the server's retention; by default, it writes a console warning. */
   readonly onGap?: (gap: StreamGap) => void;
+  /** Called once when a live stream has had no report of a feed ID for three of its intervals, and at least a minute. */
+  readonly onStale?: (stream: StaleStream) => void;
   /** Ends the stream and the loop over it, without an error. */
   readonly signal?: AbortSignal;
 };
@@ -96,6 +99,7 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
   const [onState, onGap] = [guard('onState', options.onState), guard('onGap', options.onGap ?? warnOfGap)];
   return {
     ...options,
+    ...(options.onStale && { onStale: guard('onStale', options.onStale) }),
     onState: (state) => {
       emit({ kind: 'stream', streams, state });
       onState(state);
@@ -171,11 +175,17 @@ type Running = {
 const runConnections = async (
   requester: Requester,
   { groups, fromOf, silenceMs, reconnect }: Settings,
-  { transport: wanted = 'auto', ha = false, onGap = warnOfGap }: StreamOptions,
+  { transport: wanted = 'auto', ha = false, onGap = warnOfGap, onStale }: StreamOptions,
   { random, loadSockets: load }: StreamParts,
   { queue, tracker, signal, fail }: Running,
 ): Promise<void> => {
   const transport = await chooseTransport(wanted, load);
+  const watch = onStale && createStaleWatch(groups.flat(), onStale, () => performance.now());
+  if (watch !== undefined && !signal.aborted) {
+    const look = (): void => watch.look(tracker.get().phase === 'live' && !queue.isFull());
+    const timer = setInterval(look, staleLookMs);
+    signal.addEventListener('abort', () => clearInterval(timer));
+  }
   const createGroup = (feedIds: readonly string[]) => ({
     feedIds,
     sequence: createSequence({
@@ -185,7 +195,10 @@ const runConnections = async (
       readAfter: (feedId, lastMs, tell) => readAfter(requester, feedId, lastMs, signal, tell),
       onGap,
       fillsMax: Math.max(1, Math.floor(fillsMax / groups.length)),
-      deliver: ({ report }) => queue.push(report),
+      deliver: (received) => {
+        watch?.received(received);
+        queue.push(received.report);
+      },
       drained: queue.drained,
       isFinal,
       retryAfterMsOf,
