@@ -7,6 +7,7 @@ import { decodeVerifierError, verifyCalldata } from '@sealpost/client/onchain';
 import { decodeFullReport, type ReportJson } from '@sealpost/protocol';
 import * as AbiParameters from 'ox/AbiParameters';
 import { afterAll, expect, test } from 'vitest';
+import { startChain } from '../server/src/sandbox/chain/chain.ts';
 import { freePort } from './support/free-port.ts';
 import { fetchSigned, startCommand } from './support/real-program.ts';
 
@@ -75,4 +76,26 @@ test('sandbox --chain: if the port of the chain is in use, nothing is left runni
   } finally {
     other.close();
   }
+});
+
+test('sandbox --chain URL: the contracts are deployed on a chain that the user runs', async () => {
+  const theirs = await startChain({ port: 0, signerSets: [] });
+  try {
+    const program = startCommand(
+      ['sandbox', '--chain', theirs.rpcUrl, '--json', '--listen', '127.0.0.1:0', '--past', '0', '--streams', 'ETH/USD'],
+      folder,
+      { SEALPOST_EXPLORER: 'off', TMPDIR: folder },
+    );
+    const [line] = await program.printed(/^\{"url".*\}$/m);
+    const { chain } = JSON.parse(line);
+    expect(chain).toMatchObject({ chainId: 31_337, accounts: theirs.accounts.map(({ address }) => ({ address })) });
+    expect(chain.rpcUrl).toBe(`${theirs.rpcUrl}/`);
+    expect(chain.verifier).not.toBe(theirs.verifier);
+    program.child.kill('SIGINT');
+    expect((await program.finished).code).toBe(0);
+  } finally {
+    await theirs.close();
+  }
+  const { code, stderr } = await startCommand(['sandbox', '--chain', theirs.rpcUrl], folder).finished;
+  expect([code, stderr]).toEqual([3, expect.stringContaining('does not answer as a JSON-RPC node (ECONNREFUSED).')]);
 });

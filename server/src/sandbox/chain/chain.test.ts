@@ -6,7 +6,7 @@ import * as Secp256k1 from 'ox/Secp256k1';
 import * as TransactionEnvelopeEip1559 from 'ox/TxEnvelopeEip1559';
 import { afterEach, expect, test } from 'vitest';
 import { secondStream } from '../../../../tests/support/signed-reports.ts';
-import { type Chain, type ChainOptions, startChain } from './chain.ts';
+import { type Chain, type ChainOptions, joinChain, startChain } from './chain.ts';
 
 const [first, second] = await Promise.all(['first', 'second'].map((seed) => createNetwork({ seed })));
 if (first === undefined || second === undefined) throw new Error('There are two networks.');
@@ -96,7 +96,7 @@ test('chain: a transaction signed by a wallet is mined, and has a receipt', asyn
     gas: 500_000n,
     maxFeePerGas: 10n ** 10n,
   });
-  const sign = (privateKey: Hex, nonce: bigint) => {
+  const sign = (privateKey: Hex = '0x', nonce: bigint) => {
     const numbered = { ...envelope, nonce };
     const signature = Secp256k1.sign({ payload: TransactionEnvelopeEip1559.getSignPayload(numbered), privateKey });
     return TransactionEnvelopeEip1559.serialize(numbered, { signature });
@@ -201,4 +201,20 @@ test('chain: a call that does not end stops at 8 million gas, whatever gas it as
   expect(lowered.result).toBeDefined();
   const { result: block } = await rpc(chain, 'eth_getBlockByNumber', 'latest', false);
   expect(Number(Object(block).gasLimit)).toBe(8_000_000);
+});
+
+test('chain: the contracts are deployed on a chain that the user runs, and follow the signer sets', async () => {
+  const theirs = await open();
+  const chain = await joinChain(theirs.rpcUrl, [first.signerSet]);
+  expect(chain).toMatchObject({ rpcUrl: theirs.rpcUrl, chainId: 31_337 });
+  expect(chain.accounts).toEqual(theirs.accounts.map(({ address }) => ({ address })));
+  expect(chain.verifier).not.toBe(theirs.verifier);
+  expect((await verify(chain, first.sign(body, 1))).error).toBeUndefined();
+  await chain.updateSignerSets([second.signerSet]);
+  expect((await verify(chain, second.sign(body, 1))).error).toBeUndefined();
+  expect((await verify(chain, first.sign(body, 1))).error?.data).toBe(inactive(first.signerSet.configDigest));
+  expect((await verify(theirs, first.sign(body, 1))).error).toBeUndefined();
+  await chain.close();
+  await theirs.close();
+  await expect(joinChain(theirs.rpcUrl, [])).rejects.toThrow('does not answer as a JSON-RPC node (');
 });

@@ -93,6 +93,4 @@ const chainExports = ({ rpcUrl, verifier, consumer, accounts: [, buyer, seller] 
   `  export SEALPOST_RPC_URL=${rpcUrl}
   export SEALPOST_VERIFIER=${verifier}
   export SEALPOST_CONSUMER=${consumer}
-  export SEALPOST_BUYER_KEY=${buyer?.privateKey}
-  export SEALPOST_SELLER_KEY=${seller?.privateKey}
-`;
+${buyer?.privateKey === undefined ? '' : `  export SEALPOST_BUYER_KEY=${buyer.privateKey}\n  export SEALPOST_SELLER_KEY=${seller?.privateKey}\n`}`;

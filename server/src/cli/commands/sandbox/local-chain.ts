@@ -1,7 +1,8 @@
 // The chain of `sealpost sandbox --chain`: its signer sets are those of the sandbox, and it knows of a rotation before the new signers' first report.
 import { timedOut, within } from '../../../runtime/deadline.ts';
-import { type Chain, startChain } from '../../../sandbox/chain/chain.ts';
+import { type Chain, joinChain, startChain } from '../../../sandbox/chain/chain.ts';
 import { EvmMissingError, loadEdr } from '../../../sandbox/chain/evm.ts';
+import { EvmRequestError } from '../../../sandbox/chain/rpc-outcome.ts';
 import type { AdminView } from '../../../store/admin-snapshot.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 
@@ -16,6 +17,8 @@ export const requireEvm = async (): Promise<void> => {
 };
 
 type ChainParts = {
+  /** A node that the user runs; without it, a local chain is started. */
+  readonly url: string | undefined;
   /** 0 for any free port. */
   readonly port: number;
   readonly view: AdminView;
@@ -32,10 +35,15 @@ export type SandboxChain = Chain & {
 /** Sandbox time stands still while a change waits for the chain, and so does the end of the sandbox. */
 const updateMaxMs = 5_000;
 
-/** Starts the chain with the signer sets that are not retired. */
-export const openSandboxChain = async ({ port, view, nowMs, warn }: ChainParts): Promise<SandboxChain> => {
+/** Starts or joins the chain with the signer sets that are not retired. */
+export const openSandboxChain = async ({ url, port, view, nowMs, warn }: ChainParts): Promise<SandboxChain> => {
   const active = () => [...view.current().signerSets.values()].filter(({ retiredAt }) => retiredAt === null);
-  const chain = await startChain({ port, signerSets: active(), nowMs });
+  const chain = await (url === undefined
+    ? startChain({ port, signerSets: active(), nowMs })
+    : joinChain(url, active()).catch((error: unknown) => {
+        if (!(error instanceof EvmRequestError)) throw error;
+        throw new CommandError(exitCodes.unavailable, `--chain: ${error.message}`, { cause: error });
+      }));
   return { ...chain, update: createChainUpdate({ update: () => chain.updateSignerSets(active()), warn }) };
 };
 

@@ -13,6 +13,7 @@ import {
   startField,
 } from '../../../sandbox/scenario/parse.ts';
 import { collected, type RawOptions, readJsonFile } from '../../command-options.ts';
+import { parseServerUrl } from '../../credentials.ts';
 import { asUsage, usageError } from '../../failure.ts';
 import { parseTime } from '../../time-arguments.ts';
 
@@ -33,6 +34,8 @@ export type SandboxPlan = {
   readonly hasChain: boolean;
   /** Further accounts, by name. */
   readonly accounts: SandboxAccounts;
+  /** A chain that the user runs. */
+  readonly chainUrl: string | undefined;
 };
 
 export type ReplayPlan = {
@@ -61,8 +64,9 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     replay: await readReplay(options),
     prices,
     scenario: { ...scenario, events: [...faults, ...scenario.events] },
-    hasChain: options.chain === true,
     accounts: Object.fromEntries((collected(options.account) ?? []).map(parseAccountFlag)),
+    hasChain: options.chain !== undefined,
+    chainUrl: typeof options.chain === 'string' ? parseServerUrl('--chain', options.chain).href : undefined,
   };
 };
 

@@ -77,7 +77,7 @@ const startSandbox = async (
   signal: AbortSignal,
 ): Promise<Director | undefined> => {
   const { plan } = run;
-  if (plan.hasChain) await requireEvm();
+  if (plan.hasChain && plan.chainUrl === undefined) await requireEvm();
   const { seed, scenario } = plan;
   const cast = await castOf(plan, Math.floor(session.nowMs() / 1_000));
   const { startSecond, streams, specs, reportsPerSecond } = cast;
@@ -114,7 +114,7 @@ const startSandbox = async (
   if (signal.aborted) return undefined;
   const { port } = run.settings.listen;
   const warn = (text: string): void => void session.stderr.write(text);
-  const chainParts = { port: port === 0 ? 0 : port + 2, view, nowMs: clock.nowMs, warn };
+  const chainParts = { url: plan.chainUrl, port: port === 0 ? 0 : port + 2, view, nowMs: clock.nowMs, warn };
   const chain = plan.hasChain ? await startChainOf(chainParts, closing) : undefined;
   const administer = createAdministration(store, view, oracles);
   const submit = (lines: readonly string[]) => submitPatiently(ingest, lines, signal);

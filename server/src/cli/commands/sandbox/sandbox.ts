@@ -53,8 +53,8 @@ export const sandboxCommand: PlainCommand = {
       help: 'HOST:PORT of the private listener, which controls the sandbox (default: 127.0.0.1, with the next port)',
     },
     {
-      flag: '--chain',
-      help: 'run a local chain too, with a verifier contract; on 127.0.0.1, two ports after the API',
+      flag: '--chain [url]',
+      help: 'run a local chain too, with a verifier contract; on 127.0.0.1, two ports after the API. Or deploy on a chain that you run: the URL of its JSON-RPC',
     },
     { flag: '--json', help: 'print one line of JSON when ready, and nothing else' },
     ...settingOptions(['requestsPerSecond', 'origins', 'logLevel'], { logLevel: logLevelDefault }),
