@@ -10,6 +10,8 @@ export type FaultField<T = unknown, R extends boolean = boolean> = {
   readonly expected: string;
   readonly parse: (value: unknown) => T | undefined;
   readonly read: (text: string) => unknown;
+  /** The text that `read` takes, where it is not that of the value itself. */
+  readonly write?: (value: unknown) => string;
   readonly schema: JsonSchema;
 };
 
@@ -94,6 +96,23 @@ export const text = (about: string, pattern: RegExp, expected: string): FaultFie
   parse: (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
   read: asIs,
   schema: { type: 'string', pattern: pattern.source },
+});
+
+/** Text of any characters. In a line of text, commas, percent signs and control characters are percent-encoded. */
+export const longText = (about: string, charactersMax: number): FaultField<string, false> => ({
+  about,
+  required: false,
+  expected: `a text of up to ${charactersMax} characters`,
+  parse: (value) => (typeof value === 'string' && value.length <= charactersMax ? value : undefined),
+  read: (given) => {
+    try {
+      return decodeURIComponent(given);
+    } catch {
+      return given; // a percent sign of its own
+    }
+  },
+  write: (value) => String(value).replace(/[%,\p{Cc}]|^\s|\s$/gu, encodeURIComponent),
+  schema: { type: 'string', maxLength: charactersMax },
 });
 
 /** Names in one list. */

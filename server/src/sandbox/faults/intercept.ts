@@ -1,6 +1,6 @@
 // Applies faults to requests: sits around the pipeline, so that faulted requests are logged and counted like others, and notes every request in the
 // journal.
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery, statusOf } from '@sealpost/protocol';
 import { ClientGoneError } from '../../access/long-work.ts';
 import type { Answer } from '../../http/answer.ts';
@@ -150,14 +150,20 @@ const rejection = (decisions: Decisions, about: About, requestId: string, noted:
 
 const statusCodes = { 429: 'rate_limited', 500: 'internal_error', 503: 'overloaded' } as const;
 
-/** A 502 is what a proxy answers, which knows nothing of our errors. */
-const badGateway = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n';
+/** What a proxy answers, which knows nothing of our errors. */
+const proxyPage = (status: number): string => {
+  const title = `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+  return `<html><head><title>${title}</title></head><body><h1>${title}</h1></body></html>\n`;
+};
 
-const statusAnswer = ({ status, retryAfter }: FaultOf<'status'>, requestId: string): Answer => {
+const statusAnswer = (fault: FaultOf<'status'>, requestId: string): Answer => {
+  const { status, retryAfter, body, contentType } = fault;
   const headers = retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)];
-  const code = status === 502 ? undefined : statusCodes[status as keyof typeof statusCodes]; // the table of kinds has no others
-  if (code === undefined)
-    return { status, body: badGateway, contentType: 'text/html', cacheControl: 'no-store', headers };
+  const code = Object.hasOwn(statusCodes, status) ? statusCodes[status as keyof typeof statusCodes] : undefined; // just looked up
+  if (code === undefined || body !== undefined || contentType !== undefined) {
+    const type = contentType ?? 'text/html';
+    return { status, body: body ?? proxyPage(status), contentType: type, cacheControl: 'no-store', headers };
+  }
   return { ...toProblem(errorOf(code), requestId, 0), headers };
 };
 

@@ -7,6 +7,7 @@ import {
   type FieldValues,
   flag,
   integer,
+  longText,
   moment,
   names,
   number,
@@ -101,16 +102,22 @@ const counted = ['count', 'skip'] as const;
 const faultKinds = {
   status: {
     acts: 'request',
-    about: 'Answers with an error status.',
+    about:
+      'Answers with a status: an error of the API for 429, 500 and 503 without a body, otherwise a body of your own, or a page as proxies have it.',
     main: 'status',
     fields: {
       status: required(
         numberOf('The status.', [
-          [429, 429],
-          [500, 500],
-          [502, 502],
-          [503, 503],
+          [200, 203],
+          [205, 303],
+          [305, 599],
         ]),
+      ),
+      body: longText('The body.', 2_000),
+      contentType: text(
+        'Its type; text/html where absent.',
+        /^[\x21-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,98}$/,
+        'a media type such as text/plain',
       ),
       retryAfter: integer('Seconds in the header Retry-After; no header where absent.', 0, 86_400),
     },

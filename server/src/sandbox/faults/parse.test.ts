@@ -48,6 +48,10 @@ test.each([
 test.each([
   [{ kind: 'missing', stream: ['ETH/USD'] }, 'missing,stream=ETH/USD'],
   [{ kind: 'reset', account: [account], route: ['reportLatest'] }, `reset,route=reportLatest,account=${account}`],
+  [
+    { kind: 'status', status: 418, body: ' a, 100 %\n%41 ', contentType: 'text/plain; charset=utf-8' },
+    'status=418,body=%20a%2C 100 %25%0A%2541%20,content-type=text/plain; charset=utf-8',
+  ],
   [{ kind: 'reset', probability: 1e-7 }, 'reset,probability=1e-7'],
   [{ kind: 'status', status: 503, retryAfter: -0, skip: -0 }, 'status=503,retry-after=0,skip=0'],
 ])('faults: %o is the same fault as a line and as JSON', (json, line) => {
@@ -70,10 +74,15 @@ test.each([
   [{}, 'kind', /^kind is missing, expected one of/],
   [[], 'kind', /^The fault is \[\], expected an object/],
   [null, 'kind', /^The fault is null/],
-  ['status', 'status', /^status is missing, expected 429, 500, 502 or 503\.$/],
-  ['status=418', 'status', /^status is 418, expected 429, 500, 502 or 503\.$/],
+  ['status', 'status', /^status is missing, expected 200 to 203, 205 to 303 or 305 to 599\.$/],
+  ['status=204', 'status', /^status is 204, expected 200 to 203, 205 to 303 or 305 to 599\.$/],
+  ['status=418,content-type=a,b', 'b', /^"b" is not a field/],
   [{ kind: 'status', status: '503' }, 'status', /^status is "503", expected/],
-  ['status=503,retry=2', 'retry', /^"retry" is not a field of the fault status\. Fields: status, retry-after, id, /],
+  [
+    'status=503,retry=2',
+    'retry',
+    /^"retry" is not a field of the fault status\. Fields: status, body, content-type, retry-after, id, /,
+  ],
   [{ kind: 'status', status: 503, __proto__: null, toString: 1 }, 'toString', /^"toString" is not a field/],
   ['reset=1', 'kind', /^The fault reset has no value of its own\. Write reset without "=1"\.$/],
   ['status=503,status=500', 'status', /^status is given twice/],

@@ -128,7 +128,9 @@ export const formatFault = (fault: Fault): string => {
   const named: Readonly<Record<string, unknown>> = values;
   const head = main !== undefined && named[main] !== undefined ? `${kind}=${write(named[main])}` : kind;
   const rest = Object.entries(named).filter(([name, value]) => name !== main && value !== undefined);
-  return [head, ...rest.map(([name, value]) => `${kebab(name)}=${write(value)}`)].join(',');
+  const { fields } = kindRow(kind);
+  const words = rest.map(([name, value]) => `${kebab(name)}=${(fields[name]?.write ?? write)(value)}`);
+  return [head, ...words].join(',');
 };
 
 const describe = ({ schema, about }: FaultField): JsonSchema => ({ ...schema, description: about });

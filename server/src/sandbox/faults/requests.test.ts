@@ -64,6 +64,22 @@ test.each([429, 500, 502, 503])(
   },
 );
 
+test('status: any status has any body, or a page', async () => {
+  node.faults.add('status=418,body=No coffee%2c sorry,content-type=text/plain,count=1');
+  node.faults.add({ kind: 'status', status: 200, body: '<h1>Sign in</h1>', count: 1 });
+  node.faults.add('status=404,count=1');
+  node.faults.add({ kind: 'status', status: 503, body: '{}', contentType: 'application/json', count: 1 });
+  const seen = async () => {
+    const answer = await node.get(latest(eth));
+    return [answer.status, answer.headers.get('Content-Type'), await answer.text()];
+  };
+  expect(await seen()).toEqual([418, 'text/plain', 'No coffee, sorry']);
+  expect(await seen()).toEqual([200, 'text/html', '<h1>Sign in</h1>']);
+  expect(await seen()).toEqual([404, 'text/html', expect.stringContaining('<h1>404 Not Found</h1>')]);
+  expect(await seen()).toEqual([503, 'application/json', '{}']);
+  expect(await statusOf(latest(eth))).toBe(200);
+});
+
 test('status: the SDK retries until the fault is exhausted, and the journal has every attempt', async () => {
   node.faults.add('status=503,retry-after=0,count=2,route=reportLatest');
   expect((await client().latest(eth)).report.feedID).toBe(eth);

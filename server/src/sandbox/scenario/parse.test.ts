@@ -110,8 +110,8 @@ test('scenario: an error names the path of the field and what may be there', () 
       'events[0].percent: is missing, expected a number from -99.9 to 10000.',
     ],
     [
-      { events: [{ at: '1s', type: 'fault', fault: { kind: 'status', status: 200 } }] },
-      'events[0].fault.status: status is 200, expected 429, 500, 502 or 503.',
+      { events: [{ at: '1s', type: 'fault', fault: { kind: 'status', status: 99 } }] },
+      'events[0].fault.status: status is 99, expected 200 to 203, 205 to 303 or 305 to 599.',
     ],
   ];
   for (const [value, message] of cases) expect(errorOf(value)).toContain(message);
