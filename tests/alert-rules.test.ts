@@ -142,7 +142,7 @@ const unitTest = (name: string, series: AllSeries, selector: string, fires: bool
   ],
 });
 
-test('alerts: each fires on what it is for, and none on a deployment that works', { timeout: 120_000 }, ({ skip }) => {
+test('alerts: each fires on what it is for, and none on a deployment that works', ({ skip }) => {
   const promtool = findDebianProgram('promtool');
   if (!('path' in promtool)) return skip(promtool.missing);
   const rules = readText('deploy/prometheus/alerts.yaml');

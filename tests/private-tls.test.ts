@@ -25,9 +25,7 @@ const ask = (url: string, ca: string, headers: Record<string, string> = {}) =>
     sent.once('error', reject).end();
   });
 
-test('private listener: TLS of its own, renewed on SIGHUP, and ingest at another address', {
-  timeout: 120_000,
-}, async () => {
+test('private listener: TLS of its own, renewed on SIGHUP, and ingest at another address', async () => {
   const world = await createWorld();
   const files = { cert: join(world.folder, 'ops.pem'), key: join(world.folder, 'ops-key.pem') };
   const install = ({ cert, key }: ReturnType<typeof createCertificate>): void => {
@@ -84,9 +82,7 @@ test('private listener: TLS of its own, renewed on SIGHUP, and ingest at another
   }
 });
 
-test('private listener: half of TLS, an address twice, and ingest without a token are wrong usage', {
-  timeout: 60_000,
-}, async () => {
+test('private listener: half of TLS, an address twice, and ingest without a token are wrong usage', async () => {
   const world = await createWorld();
   try {
     const where = ['serve', '--store', world.store, '--key-file', world.keyFile, '--listen', '127.0.0.1:0'];
