@@ -71,6 +71,18 @@ test('log: a failure that continues has its cause once, then counts, and its req
   expect(log.parsed().at(-1)).toMatchObject({ level: 'error', error: { message: 'connect ECONNREFUSED' } });
 });
 
+test('log: failures of one place with other codes or causes each have their own', () => {
+  const log = open();
+  // A database's client makes all of its errors in one function.
+  const failure = (code: string) => Object.assign(new Error(`as ${code}`), { code });
+  const unavailable = (cause: Error) => new Error('The database cannot be used.', { cause });
+  const codes = ['42501', '42501', '53100'];
+  for (const error of [...codes.map(failure), ...codes.map((code) => unavailable(failure(code)))])
+    log.observe(request({ status: 500, code: 'internal_error', error }));
+  const logged = log.parsed().flatMap(({ error }) => (error ? [error.cause ?? error] : []));
+  expect(logged.map(({ message }) => message)).toEqual(['as 42501', 'as 53100', 'as 42501', 'as 53100']);
+});
+
 test('log: a wrong ingest token is a warning with the address, further ones of it are counted', () => {
   const log = open('warn');
   const warning = { kind: 'warning', code: 'ingest_token_rejected', message: 'A wrong token.' } as const;

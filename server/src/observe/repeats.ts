@@ -98,8 +98,18 @@ const networkOf = (address: string): string => {
   return network?.includes(':') ? `${network}::/64` : (network ?? '');
 };
 
-/** Where an error was thrown, and its name: messages may differ from one to the next. */
+const causesMax = 3;
+
+/**
+ * Where an error was thrown, with its name and code and those of its causes, since a database's client makes all of its errors in one place. Messages may
+ * differ from one to the next.
+ */
 const placeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return cut(String(error));
-  return cut(`${error.name} ${/^ *(at .*)$/m.exec(error.stack ?? '')?.[1] ?? ''}`);
+  const kinds: string[] = [];
+  for (let one: unknown = error; one instanceof Error && kinds.length <= causesMax; one = one.cause) {
+    const { code } = one as { code?: unknown }; // node's errors and ours have one
+    kinds.push(code === undefined ? one.name : `${one.name} ${code}`);
+  }
+  return cut(`${kinds.join(', ')} ${/^ *(at .*)$/m.exec(error.stack ?? '')?.[1] ?? ''}`);
 };
