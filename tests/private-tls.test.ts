@@ -1,14 +1,26 @@
 // The private listener of the real program over TLS, and ingest at its own address.
-import { writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { createCertificate } from './support/certificates.ts';
 import { createWorld, runCommand, startServer } from './support/real-program.ts';
 import { createSignedReports } from './support/signed-reports.ts';
 
 const token = 'the-token-of-the-test';
+
+/** Runs the image's health check, against another port than the default one. */
+const checkHealth = ({ port }: URL) => {
+  const [, line = ''] = /^HEALTHCHECK .*\n +CMD (.*)$/m.exec(readFileSync('deploy/Dockerfile', 'utf8')) ?? [];
+  const [, ...args] = JSON.parse(line) as string[];
+  return promisify(execFile)(
+    process.execPath,
+    args.map((arg) => arg.replaceAll('7402', port)),
+  );
+};
 
 /** Status and body of a request over TLS, and whose certificate answered. */
 const ask = (url: string, ca: string, headers: Record<string, string> = {}) =>
@@ -45,6 +57,8 @@ test('private listener: TLS of its own, renewed on SIGHUP, and ingest at another
     ]);
     expect(await ask(`${server.opsUrl}/livez`, first.cert)).toMatchObject({ status: 200, name: 'first' });
     await expect(fetch(`${server.opsUrl.replace('https', 'http')}/livez`)).rejects.toThrow();
+    await checkHealth(new URL(server.opsUrl));
+    await expect(checkHealth(new URL(server.url))).rejects.toThrow(); // it has no /livez
     // Each answers its own paths, and neither a page of the web.
     expect((await ask(`${server.opsUrl}/ingest`, first.cert)).status).toBe(404);
     expect((await ask(`${ingestUrl}/livez`, first.cert)).status).toBe(404);
