@@ -2,7 +2,13 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decodeFullReport, decodeReportBody, encodeReportBody } from '@sealpost/protocol';
+import {
+  decodeFullReport,
+  decodeReportBody,
+  encodeReportBody,
+  parseSignerSets,
+  verifyReport,
+} from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
 import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
@@ -108,7 +114,17 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
     return JSON.stringify({ fullReport: sign(body, 1) });
   });
   writeFileSync(join(folder, 'reports.ndjson'), `${lines.join('\n')}\n`);
-  const sandbox = await start('--replay', 'reports.ndjson', '--at', '2026-03-13T14:30:00Z', '--paused');
+  const sandbox = await start(
+    '--replay',
+    'reports.ndjson',
+    '--at',
+    '2026-03-13T14:30:00Z',
+    '--paused',
+    '--oracles',
+    '7',
+    '--faulty',
+    '2',
+  );
   expect(sandbox.feedIds).toEqual([feedId]);
   expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).stdout).toContain(
     'reports     3 since the start\n',
@@ -116,7 +132,8 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   const answer = await fetchSigned(sandbox.url, `/api/v1/reports/latest?feedID=${feedId}`, sandbox);
   const { report } = (await answer.json()) as { report: { observationsTimestamp: number; fullReport: `0x${string}` } };
   expect(report.observationsTimestamp).toBe(1_773_412_203);
-  const { body, context } = decodeFullReport(report.fullReport);
+  const { body, context, signatures } = decodeFullReport(report.fullReport);
+  expect(signatures).toHaveLength(3);
   expect(decodeReportBody(body)).toMatchObject({ price: 5n, expiresAt: 1_773_412_203 + 99 });
   expect(context.configDigest).not.toBe(signerSet.configDigest);
   const price = await sealpost('sandbox', 'set', 'jump', '5', `streams=${feedId}`, '--url', sandbox.opsUrl);
@@ -209,6 +226,29 @@ test('sandbox: POST /sandbox/events pushes exact reports, which are served as th
   await sealpost('sandbox', 'set', 'step', '5s', '--url', again.opsUrl);
   expect((await reportsOf(again))[0]).not.toBe(reports[0]); // simulated again
   expect(await stop(again)).toBe(0);
+});
+
+test('sandbox: --oracles and --faulty make the network as large as a main one, before and after a rotation', async () => {
+  const size = ['--oracles', '16', '--faulty', '5'];
+  const sandbox = await start('--at', '2026-03-13T14:30:00Z', '--paused', '--streams', 'ETH/USD', ...size);
+  await sealpost('sandbox', 'set', 'rotate', '--url', sandbox.opsUrl);
+  await sealpost('sandbox', 'set', 'push', '4200.55', 'stream=ETH/USD', '--url', sandbox.opsUrl);
+  const signers = parseSignerSets(await (await fetch(`${sandbox.url}/signers.json`)).json());
+  expect([...signers.values()].map(({ f, addresses }) => [f, addresses.length])).toEqual([
+    [5, 16],
+    [5, 16],
+  ]);
+  const [page = ''] = await reportsOf(sandbox);
+  const { reports } = JSON.parse(page) as { reports: readonly { fullReport: `0x${string}` }[] };
+  const verdicts = reports.map(({ fullReport }) => verifyReport(decodeFullReport(fullReport), signers));
+  expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signers.length))).toEqual(new Set([6]));
+  expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signerSet.configDigest)).size).toBe(2);
+  expect(await stop(sandbox)).toBe(0);
+  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--oracles', '16', '--faulty', '6');
+  expect([bad.code, bad.stderr]).toEqual([
+    2,
+    'error: --faulty has the value "6", expected a whole number from 0 to 5.\n',
+  ]);
 });
 
 test('sandbox: --prices signs exactly the prices of a CSV file at their times, and nothing else', async () => {

@@ -1,7 +1,15 @@
 // The entry `sealpost/sandbox`: a sandbox inside of another program, which @sealpost/testing uses. One process, no threads with a store in memory, nothing
 // on standard output. Time stands still but for steps.
 import { randomUUID } from 'node:crypto';
-import { type FeedId, formatDate, type ReportJson, type SignerSet, type Stream } from '@sealpost/protocol';
+import {
+  type FeedId,
+  formatDate,
+  type ReportJson,
+  type SignerSet,
+  type SignerSetsJson,
+  type Stream,
+  toSignerSetsJson,
+} from '@sealpost/protocol';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node.ts';
@@ -38,6 +46,8 @@ export type EmbeddedOptions = {
   readonly signerSet: SignerSet;
   /** Decides with the requests which of them are faulted. */
   readonly seed: string;
+  /** Oracles, and how many of them may fail. */
+  readonly size: { readonly n: number; readonly f: number };
   /** Decides the credentials; random ones when absent. */
   readonly credentialsSeed?: string | undefined;
   /** Sandbox time at the start, in ms. */
@@ -61,6 +71,8 @@ export type EmbeddedSandbox = {
   readonly accounts: readonly SandboxAccount[];
   readonly clock: SandboxClock;
   readonly faults: Faults;
+  /** Every signer set so far. */
+  readonly signers: () => SignerSetsJson;
   /** Ingests lines as a sender would; resolves once every one is readable, and handed to the live connections of its stream. */
   readonly ingest: (lines: readonly string[]) => Promise<readonly LineResult[]>;
   /** Signs a report and ingests it. */
@@ -109,7 +121,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     return results;
   };
   const pushParts = { newestMs: store.reports.newestMs, view, sign, ingest: ingestLines };
-  const administer = createAdministration(store, view, createOracles(seed), closing.signal);
+  const administer = createAdministration(store, view, createOracles({ seed, ...options.size }), closing.signal);
   const perform = async (act: ScenarioAct): Promise<void> => {
     if (isFaultAct(act)) setFaults(faults, act, act.second * 1_000);
     else if (act.kind === 'push') await pushReport(pushParts, { ...act.report, nowMs: act.second * 1_000 });
@@ -124,6 +136,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     accounts,
     clock,
     faults,
+    signers: () => toSignerSetsJson(view.current().signerSets),
     ingest: ingestLines,
     push: (report) => pushReport(pushParts, { ...report, nowMs: clock.nowMs() }),
     perform: (act) => perform(act).catch((error: unknown) => void problems.push(problemOf(act, error))),

@@ -48,7 +48,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { stream: 'ETH/USD' },
     'stream',
-    'stream is not an option. Options: streams, simulated, scenario, at, seed, store, requestsPerSecond, origins, accounts.',
+    'stream is not an option. Options: streams, simulated, scenario, at, seed, oracles, faulty, store, requestsPerSecond, origins, accounts.',
   ],
   [
     { streams: 'ETH/USD' },
@@ -113,6 +113,12 @@ describe.each<[unknown, string, string | RegExp]>([
   [{ streams: ['ETH/USD'], at: '2026-02-30T00:00:00Z' }, 'at', /^at is "2026-02-30T00:00:00Z", expected a Date/],
   [{ streams: ['ETH/USD'], at: Date.now() }, 'at', /Unix seconds, before 2106\.$/],
   [{ streams: ['ETH/USD'], seed: 1 }, 'seed', 'seed is 1, expected a text.'],
+  [{ streams: ['ETH/USD'], oracles: 32 }, 'oracles', 'oracles is 32, expected a whole number from 1 to 31.'],
+  [
+    { streams: ['ETH/USD'], oracles: 16, faulty: 6 },
+    'faulty',
+    'faulty is 6, expected a whole number from 0 to 5, fewer than a third of 16 oracles.',
+  ],
   [{ streams: ['ETH/USD'], store: 'disk' }, 'store', "store is \"disk\", expected 'memory' or 'folder'."],
   [
     { streams: ['ETH/USD'], requestsPerSecond: -1 },

@@ -5,13 +5,14 @@ import {
   type FeedId,
   isSchemaVersion,
   matchStreams,
+  oraclesMax,
   parseFeedId,
   reportSchemas,
   type Stream,
   schemaVersionOf,
   timeResolutionOf,
 } from '@sealpost/protocol';
-import { createCatalog, createSpecStream, defaultSpecs, type StreamSpec } from '@sealpost/simulator';
+import { createCatalog, createSpecStream, defaultSpecs, networkProfiles, type StreamSpec } from '@sealpost/simulator';
 import {
   type Moment,
   parseMoment,
@@ -43,6 +44,10 @@ export type SandboxOptions = {
   readonly at?: Moment;
   /** Decides prices, keys, which requests a fault with a probability acts on and, if given, the credentials; the same one gives the same. `'test'` by default. */
   readonly seed?: string;
+  /** Oracles of the network; 4 by default. */
+  readonly oracles?: number;
+  /** How many of them may fail, fewer than a third; 1 by default. Each report has one signature more. */
+  readonly faulty?: number;
   /** `'memory'` by default; `'folder'` is LMDB in a temporary folder, which `close` removes. */
   readonly store?: 'memory' | 'folder';
   /** Requests per second for each route; more get 429. 0, the default, is no limit. */
@@ -60,6 +65,7 @@ export type Choices = {
   readonly streams: readonly ChosenStream[];
   readonly startMs: number;
   readonly seed: string;
+  readonly size: { readonly n: number; readonly f: number };
   /** The seed, if it is given: without one, each sandbox has its own credentials. */
   readonly credentialsSeed: string | undefined;
   readonly store: 'memory' | 'folder';
@@ -78,6 +84,8 @@ const optionNames = [
   'scenario',
   'at',
   'seed',
+  'oracles',
+  'faulty',
   'store',
   'requestsPerSecond',
   'origins',
@@ -115,6 +123,7 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     streams: readStreams(options, scenario, startMs),
     startMs,
     seed,
+    size: readSize(options),
     credentialsSeed: options.seed ?? scenario?.scenario.seed,
     store,
     requestsPerSecond,
@@ -122,6 +131,16 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     accounts,
     scenario,
   };
+};
+
+const readSize = ({ oracles = networkProfiles.testnet.n, faulty }: SandboxOptions): Choices['size'] => {
+  if (!Number.isInteger(oracles) || oracles < 1 || oracles > oraclesMax)
+    throw unexpected('oracles', oracles, `a whole number from 1 to ${oraclesMax}`);
+  const faultyMax = Math.ceil(oracles / 3) - 1;
+  const f = faulty ?? Math.min(networkProfiles.testnet.f, faultyMax);
+  if (!Number.isInteger(f) || f < 0 || f > faultyMax)
+    throw unexpected('faulty', f, `a whole number from 0 to ${faultyMax}, fewer than a third of ${oracles} oracles`);
+  return { n: oracles, f };
 };
 
 const readScenario = ({ scenario, simulated }: SandboxOptions): ChosenScenario | undefined => {

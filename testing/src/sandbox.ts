@@ -3,8 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, type ClientOptions, createClient } from '@sealpost/client';
-import { type FeedId, type ReportJson, type RouteName, routes } from '@sealpost/protocol';
-import { createNetwork, createScenarioSimulation, createSimulation, type Network } from '@sealpost/simulator';
+import { type FeedId, type ReportJson, type RouteName, routes, type SignerSetsJson } from '@sealpost/protocol';
+import {
+  createNetwork,
+  createScenarioSimulation,
+  createSimulation,
+  type Network,
+  type NetworkOptions,
+} from '@sealpost/simulator';
 import {
   checkPushOptions,
   compileScenario,
@@ -61,6 +67,8 @@ export type Sandbox = {
   /** Another one, with options of your own. */
   readonly createClient: (options?: Omit<ClientOptions, 'baseUrl' | 'baseUrls'>) => Client;
   readonly feedId: (stream: string) => FeedId;
+  /** The signer sets that reports verify against, as `verify` of @sealpost/client takes them. A rotation adds one. */
+  readonly signers: SignerSetsJson;
   /** Sandbox time. */
   readonly now: () => Date;
   /** Signs and serves a report. Resolves, with the report, once it can be read and was sent to live connections. */
@@ -91,7 +99,7 @@ export type Sandbox = {
 export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> => {
   const choices = readOptions(options, Date.now());
   const simulated = await simulate(choices);
-  const network = await createNetwork({ seed: choices.seed });
+  const network = await createNetwork({ seed: choices.seed, ...choices.size });
   const source = simulated?.source;
   const folder = choices.store === 'folder' ? await mkdtemp(join(tmpdir(), 'sealpost-testing-')) : undefined;
   const removeFolder = async (): Promise<void> => {
@@ -111,20 +119,20 @@ export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
 
 type Simulated = { readonly source: Source; readonly sign: SignReport };
 
-const simulate = async ({ streams, seed, scenario, startMs }: Choices): Promise<Simulated | undefined> => {
-  if (scenario !== undefined) return simulateScenario(scenario, seed, startMs / 1_000);
+const simulate = async ({ streams, seed, size, scenario, startMs }: Choices): Promise<Simulated | undefined> => {
+  if (scenario !== undefined) return simulateScenario(scenario, { seed, ...size }, startMs / 1_000);
   const feedIds = streams.filter(({ isSimulated }) => isSimulated).map(({ stream }) => stream.feedId);
   if (feedIds.length === 0) return undefined;
-  const simulation = await createSimulation({ seed, feedIds });
+  const simulation = await createSimulation({ seed, ...size, feedIds });
   return { source: { ...simulation, acts: [], pastSeconds: 0 }, sign: simulation.network.sign };
 };
 
 const simulateScenario = async (
   { scenario, specs }: ChosenScenario,
-  seed: string,
+  network: NetworkOptions,
   startSecond: number,
 ): Promise<Simulated> => {
-  const simulation = await createScenarioSimulation({ seed, streams: specs, startSecond, effects: [] });
+  const simulation = await createScenarioSimulation({ ...network, streams: specs, startSecond, effects: [] });
   const streams = simulation.streams.map(({ stream }) => stream);
   const compiled = compile({ scenario, startSecond, streams, specs });
   await simulation.add(compiled.flatMap(({ effects }) => effects));
@@ -201,6 +209,9 @@ const composeSandbox = (
     client: newClient(),
     createClient: newClient,
     feedId: (stream) => names.find('stream', stream).stream.feedId,
+    get signers() {
+      return node.signers();
+    },
     now: () => new Date(clock.nowMs()),
     push: (stream, price, options = {}) =>
       inTurn(async () => pushReport(names.findPushed('stream', stream), price, options)),

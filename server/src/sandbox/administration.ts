@@ -1,6 +1,6 @@
 // What the events of a sandbox change in its catalog and signer sets. Ingest knows of a change when this resolves.
 import { formatDate, moveStream, type Stream } from '@sealpost/protocol';
-import { createNetwork, type Network, rotatedSeed } from '@sealpost/simulator';
+import { createNetwork, type Network, type NetworkOptions, rotatedSeed } from '@sealpost/simulator';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 import type { Act as AuditedAct, RegisteredSignerSet, Store } from '../store/store.ts';
 import type { SignReport } from './faults/faults.ts';
@@ -14,12 +14,12 @@ export type Oracles = {
 };
 
 /** The keys of a sandbox's oracles, each network made when it is asked for. */
-export const createOracles = (seed: string): Oracles => {
+export const createOracles = (options: NetworkOptions): Oracles => {
   const networks: Network[] = [];
   return {
     after: async (rotations) => {
       while (networks.length <= rotations)
-        networks.push(await createNetwork({ seed: rotatedSeed(seed, networks.length) }));
+        networks.push(await createNetwork({ ...options, seed: rotatedSeed(options.seed, networks.length) }));
       return networks[rotations] as Network; // just made
     },
     sign: (body, epochAndRound, configDigest) =>

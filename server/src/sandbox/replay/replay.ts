@@ -1,16 +1,16 @@
 // Replays recorded reports: moved to sandbox time, signed again by the sandbox's oracles, delivered when they are due.
 
 import { type FeedId, type ReportBody, type ReportHead, toReportJson, windowOf } from '@sealpost/protocol';
-import { createNetwork, type Effect, type Network, rotatedSeed } from '@sealpost/simulator';
+import { createNetwork, type Effect, type Network, type NetworkOptions, rotatedSeed } from '@sealpost/simulator';
 import { mergeRuns, type RecordedReport, type Recording } from './recording.ts';
 import { shiftBody } from './shift.ts';
 
-export type ReplayOptions = Pick<Recording, 'file' | 'runs'> & {
-  readonly seed: string;
-  /** How much later than recorded reports are delivered. */
-  readonly shiftSeconds: number;
-  readonly effects: readonly Effect[];
-};
+export type ReplayOptions = Pick<Recording, 'file' | 'runs'> &
+  NetworkOptions & {
+    /** How much later than recorded reports are delivered. */
+    readonly shiftSeconds: number;
+    readonly effects: readonly Effect[];
+  };
 
 export type Replay = {
   /** The lines that are due in these seconds, both ends included. Seconds before those asked for are skipped. */
@@ -22,6 +22,8 @@ export type Replay = {
 /** Opens a replay; the file is read as far as time gets. */
 export const openReplay = async ({
   seed,
+  n,
+  f,
   shiftSeconds,
   effects: known,
   ...recording
@@ -34,7 +36,7 @@ export const openReplay = async ({
     effects = [...effects, ...added].sort((a, b) => a.from - b.from);
     const rotations = effects.filter(({ kind }) => kind === 'rotation').length;
     while (networks.length <= rotations)
-      networks.push(await createNetwork({ seed: rotatedSeed(seed, networks.length) }));
+      networks.push(await createNetwork({ seed: rotatedSeed(seed, networks.length), n, f }));
   };
   await add(known);
   const networkAt = (second: number): Network =>

@@ -25,7 +25,10 @@ export type SandboxCast = {
 export const castOf = (plan: SandboxPlan, nowSecond: number): Promise<SandboxCast> | SandboxCast =>
   plan.replay === undefined ? simulatedCast(plan, nowSecond) : replayedCast(plan, plan.replay, nowSecond);
 
-const simulatedCast = ({ seed, specs, past, startSecond: given }: SandboxPlan, nowSecond: number): SandboxCast => {
+const simulatedCast = (
+  { seed, size, specs, past, startSecond: given }: SandboxPlan,
+  nowSecond: number,
+): SandboxCast => {
   const startSecond = given ?? nowSecond;
   const pastSeconds = durationSeconds(past) ?? 0;
   const simulated = specs.map((spec) => createSpecStream('testnet', spec, startSecond - pastSeconds));
@@ -37,12 +40,12 @@ const simulatedCast = ({ seed, specs, past, startSecond: given }: SandboxPlan, n
     streams: simulated.map(({ stream }) => stream),
     specs,
     reportsPerSecond,
-    open: (effects) => openNetwork({ seed, streams: specs, startSecond, effects }, reportsPerSecond),
+    open: (effects) => openNetwork({ seed, ...size, streams: specs, startSecond, effects }, reportsPerSecond),
   };
 };
 
 const replayedCast = async (
-  { seed, startSecond: given }: SandboxPlan,
+  { seed, size, startSecond: given }: SandboxPlan,
   { file, isOriginal, catalog }: ReplayPlan,
   nowSecond: number,
 ): Promise<SandboxCast> => {
@@ -60,6 +63,6 @@ const replayedCast = async (
     streams: catalogOf(feedIds, catalog),
     specs: undefined,
     reportsPerSecond: reports / (lastSecond - firstSecond + 1),
-    open: (effects) => openReplaySource({ file, runs, seed, shiftSeconds, effects }),
+    open: (effects) => openReplaySource({ file, runs, seed, ...size, shiftSeconds, effects }),
   };
 };

@@ -16,11 +16,13 @@ import { collected, type RawOptions, readJsonFile } from '../../command-options.
 import { parseServerUrl } from '../../credentials.ts';
 import { asUsage, usageError } from '../../failure.ts';
 import { parseTime } from '../../time-arguments.ts';
-
+import { parseSize } from '../simulate/arguments.ts';
 import { type PricesPlan, readPrices } from './prices.ts';
 
 export type SandboxPlan = {
   readonly seed: string;
+  /** Of the oracle network: n oracles, of which f may fail. */
+  readonly size: { readonly n: number; readonly f: number };
   /** Undefined starts at the present. */
   readonly startSecond: number | undefined;
   readonly speed: number;
@@ -56,6 +58,7 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
   const faults = (collected(options.fault) ?? []).map(parseFaultFlag);
   return {
     seed: parseSeed(options.seed) ?? scenario.seed ?? planDefaults.seed,
+    size: parseSize(options, 'testnet'),
     startSecond: parseStart(options.at, nowSeconds) ?? scenario.at ?? prices?.firstSecond,
     speed: parseSpeed(options.speed) ?? scenario.speed ?? 1,
     isPaused: options.paused === true,

@@ -78,7 +78,7 @@ const startSandbox = async (
 ): Promise<Director | undefined> => {
   const { plan } = run;
   if (plan.hasChain && plan.chainUrl === undefined) await requireEvm();
-  const { seed, scenario } = plan;
+  const { seed, size, scenario } = plan;
   const cast = await castOf(plan, Math.floor(session.nowMs() / 1_000));
   const { startSecond, streams, specs, reportsPerSecond } = cast;
   const compiled = asUsageOf(() => compileScenario({ scenario, startSecond, streams, specs }));
@@ -93,7 +93,7 @@ const startSandbox = async (
     paused: true,
     monotonicMs: () => performance.now(),
   });
-  const oracles = createOracles(seed);
+  const oracles = createOracles({ seed, ...size });
   const { signerSet } = await oracles.after(0);
   const faults = createFaults({ seed, nowMs: clock.nowMs, sign: oracles.sign });
   const credentials = deriveCredentials(seed);

@@ -42,6 +42,8 @@ export const sandboxCommand: PlainCommand = {
       flag: '--seed <text>',
       help: `what prices, keys and credentials are derived from (default: ${planDefaults.seed})`,
     },
+    { flag: '--oracles <count>', help: 'oracles in the network (default: 4)' },
+    { flag: '--faulty <count>', help: 'number of oracles that may fail; f + 1 sign each report (default: 1)' },
     { flag: '--dir <folder>', help: 'folder to keep; by default a temporary one that is removed at the end' },
     {
       flag: '--listen <address>',

@@ -99,12 +99,16 @@ const parseNetworkType = (raw: string): NetworkType => {
   return networkType;
 };
 
-const parseSize = (raw: SimulateOptions, networkType: NetworkType): { n: number; f: number } => {
+/** Oracles of the network, and how many of them may fail. */
+export const parseSize = (
+  raw: { readonly oracles?: unknown; readonly faulty?: unknown },
+  networkType: NetworkType,
+): { n: number; f: number } => {
   const profile = networkProfiles[networkType];
-  const n = raw.oracles === undefined ? profile.n : parseCount('--oracles', raw.oracles, 1, oraclesMax);
+  const n = raw.oracles === undefined ? profile.n : parseCount('--oracles', String(raw.oracles), 1, oraclesMax);
   const faultyMax = Math.ceil(n / 3) - 1; // n > 3f
   if (raw.faulty === undefined) return { n, f: Math.min(profile.f, faultyMax) };
-  return { n, f: parseCount('--faulty', raw.faulty, 0, faultyMax) };
+  return { n, f: parseCount('--faulty', String(raw.faulty), 0, faultyMax) };
 };
 
 const parseStreams = (raw: string | undefined, known: readonly SimulatedStream[]): readonly SimulatedStream[] => {
