@@ -193,6 +193,22 @@ test('pages: a 429 without rate-limit headers is retried, and does not end the r
   expect(slept).toHaveLength(3);
 });
 
+test('pages: a rate limit that is shorter than the search for the largest page does not start it over', async () => {
+  const limits: (string | undefined)[] = [];
+  const { client } = scripted(({ url }) => {
+    const limit = /limit=(\d+)/.exec(url)?.[1];
+    limits.push(limit);
+    if (limits.length % 4 === 0) return { status: 429, body: { error: 'slow down' } };
+    return Number(limit ?? 10) > 100
+      ? { status: 400, body: { error: 'limit' } }
+      : { status: 200, body: { reports: [] } };
+  });
+  const read = () => client.pages(feedId, { from: 10, retryRateLimited: false }).next();
+  expect(await failure(read())).toMatchObject({ status: 429 });
+  expect(await read()).toMatchObject({ done: true });
+  expect(limits).toEqual(['1000', undefined, '500', '100', '100']);
+});
+
 test('reports: feed IDs match the request in any case', async () => {
   const mixed = `0x0003${'0'.repeat(58)}aB`;
   const { client } = scripted([{ status: 200, body: { report: { ...report, feedID: mixed } } }]);

@@ -70,14 +70,14 @@ export const withPageLimit = async <T>(
     if (!mayBeTooMuch(error)) throw error;
     const rest = smallerLimits.filter((smaller) => smaller < most);
     const page = await ask(undefined).catch((other) => Promise.reject(mayBeTooMuch(other) ? error : other));
-    for (const smaller of rest)
+    for (const smaller of rest) {
+      bounds.limit = smaller; // before it is tried: after a 429, the next call continues here
       try {
-        const larger = await ask(smaller);
-        bounds.limit = smaller;
-        return larger;
+        return await ask(smaller);
       } catch (other) {
         if (!mayBeTooMuch(other)) throw other;
       }
+    }
     bounds.limit = 0;
     return page;
   }
