@@ -87,7 +87,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { streams: [{ name: 'A/B', schema: 1 }] },
     'streams[0].schema',
-    'streams[0].schema is 1, expected a schema version from 2 to 14.',
+    'streams[0].schema is 1, expected a schema version from 2 to 4095.',
   ],
   [
     { streams: [{ name: 'A/B', feedId: '0x12' }] },
@@ -97,7 +97,7 @@ describe.each<[unknown, string, string | RegExp]>([
   [
     { streams: [{ name: 'A/B', feedId: `0x0001${'0'.repeat(60)}` }] },
     'streams[0].feedId',
-    /a feed ID of a schema version from 2 to 14/,
+    /a feed ID of a schema version from 2 to 4095/,
   ],
   [
     { streams: [{ name: 'A/B', feedId: `0x2003${'0'.repeat(60)}` }] },

@@ -1,7 +1,9 @@
 // The body of a pushed report: the price in its main field, everything else by a table of units, overridden by what the test gives.
 import {
+  encodeReportBody,
   type FeedId,
   type Field,
+  type Hex,
   isSchemaVersion,
   type ReportBody,
   reportSchemas,
@@ -120,6 +122,8 @@ export const unitMsOf = ({ feedId }: PushedStream): number => (timeResolutionOf(
 
 /** Older reports have no price. */
 const schemaMin = 2;
+/** How versions that this release does not know are laid out: the head, which all versions share, and a price. */
+const unknownLayout = 2;
 
 /** The body of a report with this price. Throws a SandboxError for a field that the schema does not have. */
 export const createBody = (
@@ -127,12 +131,13 @@ export const createBody = (
   price: bigint,
   { validFromMs, observationsMs }: Window,
   options: PushOptions,
-): ReportBody => {
+): Hex => {
   const version = schemaVersionOf(stream.feedId);
-  if (!isSchemaVersion(version) || version < schemaMin)
+  if (version < schemaMin)
     throw new SandboxError('stream', `${stream.name} has schema version ${version}, of which no report can be made.`);
+  const layout = isSchemaVersion(version) ? version : unknownLayout;
   const { fields, headline }: { fields: readonly Field[]; headline: { price: string; bid?: string; ask?: string } } =
-    reportSchemas[version];
+    reportSchemas[layout];
   const given = new Map<string, readonly [argument: string, value: unknown]>([[headline.price, ['price', price]]]);
   for (const side of ['bid', 'ask'] as const) {
     if (options[side] === undefined) continue;
@@ -161,11 +166,13 @@ export const createBody = (
       own === undefined ? defaultOf(field, price, observationsMs, unitMs) : parseField(field, unitMs, ...own),
     ];
   });
-  return {
+  const [resolution, rest] = [stream.feedId.slice(0, 3), stream.feedId.slice(6)];
+  const body = encodeReportBody({
     ...Object.fromEntries(values),
-    version,
-    feedId: stream.feedId,
+    version: layout,
+    feedId: `${resolution}${layout.toString(16).padStart(3, '0')}${rest}`,
     validFromTimestamp: validFromMs / unitMs,
     observationsTimestamp: observationsMs / unitMs,
-  } as ReportBody; // a value for each field of the version's row
+  } as ReportBody); // a value for each field of the version's row
+  return `0x${stream.feedId.slice(2)}${body.slice(stream.feedId.length)}`;
 };

@@ -1,5 +1,5 @@
 // Pushes a report: signs it with the oracles of its time, and has the node serve it.
-import { encodeReportBody, type FeedId, type Hex, type ReportJson, toReportJson } from '@sealpost/protocol';
+import { type FeedId, type Hex, type ReportJson, toReportJson } from '@sealpost/protocol';
 import type { LineResult } from '../../ingest/report-line.ts';
 import type { AdminView } from '../../store/admin-snapshot.ts';
 import type { Window } from '../../store/store.ts';
@@ -35,7 +35,7 @@ export const pushReport = async (
 ): Promise<ReportJson> => {
   const scaled = parsePrice('price', price);
   const window = windowOf(stream, newestMs(stream.feedId), nowMs, options);
-  const body = encodeReportBody(createBody(stream, scaled, window, options));
+  const body = createBody(stream, scaled, window, options);
   const aheadMs = window.observationsMs - nowMs;
   if (aheadMs > stepMaxMs) throw unexpected('at', options.at, 'a time at most 31 days ahead of sandbox time');
   if (aheadMs > 0) await moveTo?.(window.observationsMs);
