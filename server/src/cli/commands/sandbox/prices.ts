@@ -20,12 +20,13 @@ export type PricesPlan = {
 export const readPrices = async (file: string): Promise<PricesPlan> => {
   const { text: csv } = await readFileAndMode(file);
   return inPrices(file, () => {
-    const names = new Map(readSeries(csv, 0).map(({ stream }) => [stream.toLowerCase(), stream]));
+    const names = new Set(readSeries(csv, 0).map(({ stream }) => stream));
+    const specs = new Map([...names].map(specOf).map((spec) => [`${spec.kind} ${spec.pair.toLowerCase()}`, spec]));
     const firstMs = firstDateMs(csv);
     return {
       file,
       csv,
-      specs: [...names.values()].map(specOf),
+      specs: [...specs.values()],
       firstSecond: firstMs === undefined ? undefined : Math.floor(firstMs / 1_000),
     };
   });
