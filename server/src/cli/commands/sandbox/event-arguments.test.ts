@@ -38,6 +38,7 @@ test('sandbox: wrong flags are errors that name them, before anything starts', a
   expect(await error('--at', '5')).toContain('error: --at has the value "5", expected a date of a whole second');
   expect(await error('--past', '8d')).toContain('--past has the value "8d", expected a duration from 0s to 7d');
   expect(await error('--streams', 'FOO/USD')).toContain('--streams[0]: FOO/USD is not a simulated asset.');
+  expect(await error('--chain', '--oracles', '3')).toContain('--chain needs --faulty 1 or more, and so --oracles 4 or');
   expect(await error('--fault', 'status=99')).toContain('--fault status=99: status is 99, expected 200 to');
   expect(await error('--listen', '127.0.0.1:65535')).toBe(
     'error: --listen has the value "127.0.0.1:65535", expected a port up to 65533.\n',

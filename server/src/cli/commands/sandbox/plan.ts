@@ -56,9 +56,12 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
   const scenario = file === undefined ? { events: [] } : inFile(file, parseScenario, await readJsonFile(file));
   const prices = typeof options.prices === 'string' ? await readPrices(options.prices) : undefined;
   const faults = (collected(options.fault) ?? []).map(parseFaultFlag);
+  const size = parseSize(options, 'testnet');
+  if (options.chain !== undefined && size.f === 0)
+    throw usageError('--chain needs --faulty 1 or more, and so --oracles 4 or more: the contract rejects 0.');
   return {
     seed: parseSeed(options.seed) ?? scenario.seed ?? planDefaults.seed,
-    size: parseSize(options, 'testnet'),
+    size,
     startSecond: parseStart(options.at, nowSeconds) ?? scenario.at ?? prices?.firstSecond,
     speed: parseSpeed(options.speed) ?? scenario.speed ?? 1,
     isPaused: options.paused === true,
