@@ -164,8 +164,3 @@ test('verifier: a retired signer set rejects all of its reports and cannot come 
   await expect(world.send(own, retire, [set.configDigest])).rejects.toThrow(inactive);
   await expect(world.sendData(own, setConfigCalldata(set))).rejects.toThrow('ConfigDigestAlreadySet()');
 });
-
-test('verifier: it takes no ether', async () => {
-  await expect(world.sendData(verifier, verifyCalldata(fullReport), { value: 1n })).rejects.toThrow();
-  expect(await world.balance(verifier)).toBe(0n);
-});

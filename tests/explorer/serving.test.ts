@@ -176,7 +176,7 @@ test('explorer: a signature on a request for the page is ignored; the API still 
 
 test('explorer: requests for files are one route in the log and the metrics, whatever their path', async () => {
   await ask('/inspect?secret=canary-of-a-query');
-  await server.printed(/"userId":null,"route":"explorer","method":"GET","status":200/);
+  await server.printed(/"userId":null,"address":"127.0.0.1","route":"explorer","method":"GET","status":200/);
   expect(server.output()).not.toContain('canary-of-a-query');
   const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text();
   expect(metrics).toMatch(
