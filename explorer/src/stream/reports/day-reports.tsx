@@ -1,6 +1,6 @@
 // The reports of a day, a page at a time. Day, time and order are in the address.
 import { daySeconds } from '@sealpost/protocol';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import { readLiveReport } from '../../state/live.ts';
 import { Failure, Loading, Notice } from '../../ui/components.tsx';
@@ -86,7 +86,8 @@ const useDayFields = (choice: DayChoice, go: Go) => {
   const [time, setTime] = useState('');
   const [problem, setProblem] = useState<string | undefined>(undefined);
   const chosenTime = choice.edge === undefined ? '' : toTimeText(choice.edge.second);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before the next input: a late effect would overwrite it.
     setDay(toDayText(choice.day));
     setTime(chosenTime);
     setProblem(undefined);
