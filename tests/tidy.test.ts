@@ -2,7 +2,7 @@
 import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isTest, listFiles, readJson, readSources, type SourceFile, workspaces } from './support/source-tree.ts';
+import { isTest, listFiles, readJson, readSources, workspaces } from './support/source-tree.ts';
 
 const sources = readSources();
 const product = sources.filter(({ path }) => !isTest(path) && path.includes('/src/'));
@@ -235,16 +235,6 @@ test('tidy: the explorer shows times in the zone that the user chose', () => {
   offenders(others, 'One switch for all times: call `times.format` (state/settings/times.ts) or render `<Time>`.');
 });
 
-test('tidy: no folder holds more than 20 source files', () => {
-  const counts = new Map<string, number>();
-  for (const { path } of sources.filter(({ path }) => !/\.(test|fuzz|contract|fixture)\.tsx?$/.test(path)))
-    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
-  offenders(
-    [...counts].filter(([, count]) => count > 20).map(([folder, count]) => `${folder}: ${count}`),
-    'A folder of more than twenty files hides its shape.',
-  );
-});
-
 test('tidy: no import cycles between files', () => {
   const graph = new Map(sources.map(({ path, imports }) => [path, imports]));
   const done = new Set<string>();
@@ -257,37 +247,6 @@ test('tidy: no import cycles between files', () => {
   };
   for (const path of graph.keys()) visit(path, []);
   offenders(cycles, 'Files in a cycle can only be understood together.');
-});
-
-test('tidy: files stay under 400 lines, tests under 500', () => {
-  const long = sources
-    .map(({ path, text }) => [path, text.split('\n').length] as const)
-    // A test may follow a long document, or a long list of sentences, from heading to heading.
-    .filter(([path, lines]) => lines > (isTest(path) ? 500 : 400));
-  offenders(
-    long.map(([path, lines]) => `${path}: ${lines}`),
-    'A long file holds more than one noun.',
-  );
-});
-
-/** Top-level functions with their lengths; nested ones count towards the outer one, so that factories cannot hide. */
-const functionLengths = ({ path, text }: SourceFile): readonly (readonly [string, number])[] => {
-  const lines = text.split('\n');
-  return lines.flatMap((line, start) => {
-    const name = /^(?:export )?(?:async )?(?:const|function\*?) (\w+).*(?:=>|\()/.exec(line)?.[1];
-    if (name === undefined || /[;}]$/.test(line.trimEnd())) return [];
-    const length = lines.slice(start + 1).findIndex((later) => /^[})\]]|^\S.*;$/.test(later)) + 2;
-    const body = lines.slice(start, start + length).join('\n');
-    return body.includes('=>') || body.includes('function') ? [[`${path} ${name}`, length] as const] : [];
-  });
-};
-
-test('tidy: functions stay under 70 lines', () => {
-  const long = product.flatMap(functionLengths).filter(([, length]) => length > 70);
-  offenders(
-    long.map(([name, length]) => `${name}: ${length}`),
-    'A function that does not fit a screen hides a step that deserves a name.',
-  );
 });
 
 /** A cast in a line of code; names after it are types, or the words that types begin with. */
