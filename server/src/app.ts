@@ -17,7 +17,6 @@ import { type WatchedLoad, watchLoad } from './http/shedding.ts';
 import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest } from './ingest/ingest.ts';
 import { openVerifier, type Verifier } from './ingest/verifier.ts';
-import { watchVisibility } from './ingest/visibility.ts';
 import { type Live, openLive } from './live/live.ts';
 import type { SharedCounts } from './live/shared-counts.ts';
 import { createObserver, type Listener as Observe } from './observe/observe.ts';
@@ -130,11 +129,7 @@ const openIngest = async (
     view.close();
     throw error;
   }
-  const ingest = watchVisibility(
-    createIngest({ store, view, verifier, rules: settings, nowMs: reportNowMs, observe }),
-    () => performance.now(),
-    observe,
-  );
+  const ingest = createIngest({ store, view, verifier, rules: settings, nowMs: reportNowMs, observe });
   const rules = { ...settings, everyMs: retentionEveryMs };
   const streams = () => view.current().streams.values();
   const retention = startRetention(store, streams, rules, reportNowMs, {

@@ -2,10 +2,12 @@
 // never send the rejected one again. It may end before it learns of the rejection, so ingest decides (D102).
 import type { FeedId } from '@sealpost/protocol';
 import type { RejectionCode } from './rejections.ts';
-import type { Sender } from './verifier.ts';
 
-/** A sender whose streams resume after their newest stored report has a set for those that are held back. Others have none. */
-export type IngestSender = Sender & { readonly held?: Set<FeedId> };
+/**
+ * A sender of reports, for example one stream of lines; compared by identity. One whose streams resume after their newest stored report has a set for
+ * those that are held back. Others have none.
+ */
+export type IngestSender = { readonly held?: Set<FeedId> };
 
 export const createResumingSender = (): IngestSender => ({ held: new Set() });
 

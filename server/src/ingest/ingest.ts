@@ -1,16 +1,23 @@
-// Ingest, the only way for reports into the store: verify → check → append → acknowledge. Rejected lines go to quarantine with the reason. A
+// Ingest, the only way for reports into the store: queue → verify → check → append → acknowledge. Rejected lines go to quarantine with the reason. A
 // result is returned once it is durable.
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
-import type { AppendOutcome, NewReport, QuarantinedReport, Store, StoredReport } from '../store/store.ts';
-import { createAppendOrder, type Turn } from './append-order.ts';
+import {
+  type AppendOutcome,
+  type NewReport,
+  type QuarantinedReport,
+  type Store,
+  type StoredReport,
+  StoreError,
+} from '../store/store.ts';
 import { type IngestSender, mayPass } from './held-back.ts';
 import { mirrorStreamsMax } from './mirror.ts';
+import { createKeyedQueue, type PreparedJob } from './queue.ts';
 import { Rejection, type RejectionCode } from './rejections.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
-import type { Sender, Verifier } from './verifier.ts';
+import type { Verifier } from './verifier.ts';
 
 /** Rules that the operator sets. */
 export type IngestRules = {
@@ -32,19 +39,26 @@ export type IngestEvent =
       readonly code: RejectionCode;
       readonly feedId: string | null;
       readonly message: string;
-    };
+    }
+  /** Reports that readers can see now, and the seconds since they came in, those in the queue included. */
+  | { readonly kind: 'visible'; readonly seconds: number; readonly count: number };
 
 export type Ingest = {
   /**
    * Ingests lines, numbered from `firstLine`; resolves when each is durable or rejected, in order. Throws when the store fails. Batches of one
    * sender are appended in the order of submission, and senders take turns; batches without a sender share one order. Of a sender that resumes, nothing is
-   * stored behind a rejected report that may be accepted later.
+   * stored behind a rejected report that may be accepted later. `entered` is called once the lines have room in the queue: a sender that waits for
+   * it takes no more memory.
    */
   readonly submit: (
     lines: readonly string[],
     firstLine: number,
     sender?: IngestSender,
+    entered?: () => void,
   ) => Promise<readonly LineResult[]>;
+  /** Drops the lines of a sender that are not being appended, and those that it submits later. */
+  readonly leave: (sender: IngestSender) => void;
+  /** Finishes what was submitted. */
   readonly close: () => Promise<void>;
 };
 
@@ -82,71 +96,89 @@ type RejectedLine = {
 /** A line with its result. */
 type SettledLine = { readonly kind: 'stored' | 'duplicate'; readonly report: NewReport } | RejectedLine;
 
+/** Lines of one sender that are verified together: some 20 ms of a thread, for which another sender waits. */
+const pieceLines = 32;
+/** An append takes no further batch once it has this many lines. */
+const appendLines = 256;
+
 export const createIngest = (parts: IngestParts): Ingest => {
-  const { store, view, verifier, rules } = parts;
+  const { store, view, verifier, rules, observe } = parts;
   const useSigners = () => verifier.use(view.current().signerSets);
   useSigners();
   const stopView = view.onReload(useSigners);
-  const room = createSemaphore(rules.linesInFlightMax);
-  const questions = createSemaphore(questionsMax);
-  const turns = createAppendOrder();
-  const others: IngestSender = {};
 
-  const recognizeDuplicates = async (texts: readonly string[]): Promise<(ParsedLine | SettledLine)[]> => {
-    const newestOf = createNewestLookup(store);
-    const lines: (ParsedLine | SettledLine)[] = texts.map(parse);
-    const lookUps = lines.map((one, i) => {
-      if (!mayBeStored(one, newestOf)) return undefined;
-      return questions.enter(1, async () => {
-        lines[i] = recognizeDuplicate(one, await candidatesFor(store, one.key));
-      });
-    });
-    await Promise.all(lookUps);
-    return lines;
-  };
-  const decide = async (texts: readonly string[], sender: Sender): Promise<(AdmittedLine | SettledLine)[]> => {
-    const lines = await recognizeDuplicates(texts);
+  const decide = async (texts: readonly string[]): Promise<readonly (AdmittedLine | SettledLine)[]> => {
+    const lines = await recognizeDuplicates(store, texts.map(parse));
     const fullReports = lines.flatMap((one) => (one.kind === 'parsed' ? [one.line.fullReport] : []));
-    const verdicts = (await verifier.verify(fullReports, sender)).values();
+    const verdicts = (await verifier.verify(fullReports)).values();
     return lines.map(
       (one) => (one.kind === 'parsed' ? admit(one, verdicts.next().value as Verdict, parts) : one), // one for each
     );
   };
-  const append = async (lines: readonly (AdmittedLine | SettledLine)[]): Promise<readonly SettledLine[]> => {
+  const append = async (lines: readonly (AdmittedLine | SettledLine)[]): Promise<readonly AppendOutcome[]> => {
     const reports = lines.flatMap((one) => (one.kind === 'admitted' ? [one.report] : []));
+    if (reports.length > 0) return store.reports.append(reports);
     // A duplicate was found by reading, which may be ahead of replication. An append confirms it too.
-    if (reports.length === 0 && lines.some(({ kind }) => kind === 'duplicate')) await store.reports.confirm();
-    const outcomes = (reports.length === 0 ? [] : await store.reports.append(reports)).values();
-    return lines.map(
-      (one) => (one.kind === 'admitted' ? settle(one, outcomes.next().value as AppendOutcome) : one), // one for each
+    if (lines.some(({ kind }) => kind === 'duplicate')) await store.reports.confirm();
+    return [];
+  };
+  type Decided = PreparedJob<IngestSender, AdmittedLine | SettledLine>;
+  const appendAll = async (
+    batch: readonly Decided[],
+  ): Promise<readonly PromiseSettledResult<readonly SettledLine[]>[]> => {
+    const outcomes = (await append(batch.flatMap(({ items }) => items))).values();
+    const settled = batch.map(
+      ({ items }) =>
+        items.map((one) => (one.kind === 'admitted' ? settle(one, outcomes.next().value as AppendOutcome) : one)), // one for each
+    );
+    return Promise.allSettled(
+      settled.map(async (lines) => {
+        await quarantine(parts, lines);
+        return lines;
+      }),
     );
   };
-  const settleAll = async (texts: readonly string[], sender: IngestSender, turn: Turn) => {
-    const decided = await decide(texts, sender);
-    await turn.come;
-    return append(holdBack(decided, sender)).catch(turn.fail);
+  /** What one sender sent must not fail the lines of another. */
+  const appendEach = async (batch: readonly Decided[]): ReturnType<typeof appendAll> => {
+    const failures = new Map<IngestSender | undefined, PromiseSettledResult<never>>();
+    const results: PromiseSettledResult<readonly SettledLine[]>[] = [];
+    for (const one of batch) {
+      const append = () => appendAll([one]).catch((reason: unknown) => [{ status: 'rejected' as const, reason }]);
+      const [result] = failures.has(one.key) ? [failures.get(one.key)] : await append();
+      if (result?.status === 'rejected') failures.set(one.key, result);
+      if (result !== undefined) results.push(result);
+    }
+    return results;
   };
-  const pass = async (
-    texts: readonly string[],
-    firstLine: number,
-    sender: IngestSender,
-    turn: Turn,
-  ): Promise<readonly LineResult[]> => {
-    const settled = await settleAll(texts, sender, turn).finally(turn.done);
-    await quarantine(parts, settled);
-    observeAll(parts, settled);
-    return settled.map((one, i) => toLineResult(one, firstLine + i));
+  const finish = async (decided: readonly Decided[]): ReturnType<typeof appendAll> => {
+    const batch = decided.map(({ key, items }) => ({ key, items: holdBack(items, key) }));
+    try {
+      return await appendAll(batch);
+    } catch (error) {
+      if (batch.length === 1 || error instanceof StoreError) throw error;
+      return appendEach(batch);
+    }
   };
+  const queue = createKeyedQueue<IngestSender, string, AdmittedLine | SettledLine, readonly SettledLine[]>({
+    itemsMax: rules.linesInFlightMax,
+    preparingMax: verifier.reportsAtOnce,
+    pieceMax: pieceLines,
+    batchMax: appendLines,
+    prepare: decide,
+    finish,
+  });
 
   return {
-    submit: (lines, firstLine, sender) => {
-      const from = sender ?? others;
-      const turn = turns.take(from); // before it waits for capacity: batches behind a failure fail, wherever they wait
-      return room.enter(lines.length, () => pass(lines, firstLine, from, turn), sender);
+    submit: async (lines, firstLine, sender, entered) => {
+      const startedMs = performance.now();
+      const settled = await queue.submit(lines, sender, entered);
+      observeAll(settled, (performance.now() - startedMs) / 1_000, observe);
+      return settled.map((one, i) => toLineResult(one, firstLine + i));
     },
+    leave: queue.leave,
     close: async () => {
       stopView();
-      await turns.over();
+      await queue.close();
       await verifier.close();
     },
   };
@@ -170,34 +202,48 @@ const parse = (text: string): ParsedLine | RejectedLine => {
   }
 };
 
-const mayBeStored = (
-  one: ParsedLine | SettledLine,
-  newestOf: (feedId: FeedId) => number,
-): one is ParsedLine & { readonly key: StatedKey } =>
-  one.kind === 'parsed' && one.key !== undefined && newestOf(one.key.feedId) >= one.key.seconds * 1_000;
+/** Reports of a stream that are read to recognize those of a piece. */
+const storedMax = 2 * pieceLines;
+/** More than any network signs for a stream in a second. */
+const reportsPerSecondMax = 100;
 
-// Bytes that are stored were verified before: loading a file again costs no signature checks.
+/**
+ * Bytes that are stored were verified before: loading a file again costs no signature checks. Reads once for each stream, from the first second that the
+ * lines state; a report that it does not reach is verified again, and found when it is appended.
+ */
+const recognizeDuplicates = async (
+  store: Store,
+  lines: readonly (ParsedLine | RejectedLine)[],
+): Promise<readonly (ParsedLine | SettledLine)[]> => {
+  const keys = new Map<FeedId, number[]>();
+  for (const one of lines) {
+    if (one.kind !== 'parsed' || one.key === undefined) continue;
+    const { feedId, seconds } = one.key;
+    if ((store.reports.newestMs(feedId) ?? -1) < seconds * 1_000) continue;
+    keys.set(feedId, [...(keys.get(feedId) ?? []), seconds]);
+  }
+  const stored = new Map<FeedId, readonly StoredReport[]>();
+  for (const [feedId, seconds] of keys) {
+    const from = Math.min(...seconds);
+    const each = timeResolutionOf(feedId) === 'milliseconds' ? reportsPerSecondMax : 1;
+    const limit = Math.min((Math.max(...seconds) - from + 1) * each, storedMax + each);
+    stored.set(feedId, (await store.reports.page(feedId, from, limit)).reports);
+  }
+  return lines.map((one) => {
+    const candidates = one.kind === 'parsed' && one.key && stored.get(one.key.feedId);
+    return candidates ? recognizeDuplicate(one, candidates) : one;
+  });
+};
+
 const recognizeDuplicate = (one: ParsedLine, candidates: readonly StoredReport[]): ParsedLine | SettledLine => {
   try {
-    const report = candidates.find((stored) => isTwin(stored, one.line));
+    const report = candidates.find(
+      (stored) => Math.floor(stored.observationsMs / 1_000) === one.key?.seconds && isTwin(stored, one.line),
+    );
     return report === undefined ? one : { kind: 'duplicate', report };
   } catch (error) {
     return reject(one.text, error);
   }
-};
-
-/** Concurrent look-ups of duplicates, of all senders: a database rejects more than its connections take. */
-const questionsMax = 16;
-
-/** More than any network signs for a stream in a second. */
-const reportsPerSecondMax = 100;
-
-// A line states a second; a millisecond stream may have many reports in it.
-const candidatesFor = async (store: Store, { feedId, seconds }: StatedKey): Promise<readonly StoredReport[]> => {
-  if (timeResolutionOf(feedId) === 'milliseconds')
-    return (await store.reports.page(feedId, seconds, reportsPerSecondMax)).reports;
-  const [stored] = await store.reports.at([feedId], seconds);
-  return stored === undefined ? [] : [stored];
 };
 
 const isTwin = (stored: StoredReport, line: ReportLine): boolean => {
@@ -205,17 +251,8 @@ const isTwin = (stored: StoredReport, line: ReportLine): boolean => {
   return twin.fullReport === line.fullReport.toLowerCase() && disagreeingField(line, twin) === undefined;
 };
 
+/** A stream and a second of it. */
 type StatedKey = { readonly feedId: FeedId; readonly seconds: number };
-
-/** When each stream was last observed, looked up once per batch. */
-const createNewestLookup = (store: Store): ((feedId: FeedId) => number) => {
-  const known = new Map<FeedId, number>();
-  return (feedId) => {
-    const newest = known.get(feedId) ?? store.reports.newestMs(feedId) ?? -1;
-    known.set(feedId, newest);
-    return newest;
-  };
-};
 
 const statedKey = ({ feedID, observationsTimestamp }: ReportLine): StatedKey | undefined => {
   const isSecond = Number.isSafeInteger(observationsTimestamp) && (observationsTimestamp as number) >= 0; // an integer
@@ -268,8 +305,9 @@ const checkTimes = (
 /** The lines of a sender's next batch, without those whose stream is held back by a report before them. */
 const holdBack = (
   lines: readonly (AdmittedLine | SettledLine)[],
-  { held }: IngestSender,
+  sender: IngestSender | undefined,
 ): readonly (AdmittedLine | SettledLine)[] => {
+  const held = sender?.held;
   if (held === undefined) return lines;
   return lines.map((one) => {
     const { statedFeedId = undefined } = one.kind === 'rejected' && mayPass(one.rejection.code) ? one : {};
@@ -305,10 +343,11 @@ const quarantine = async ({ store, nowMs }: IngestParts, settled: readonly Settl
   if (rejected.length > 0) await store.quarantine.add(rejected);
 };
 
-const observeAll = ({ observe }: IngestParts, settled: readonly SettledLine[]): void => {
+const observeAll = (settled: readonly SettledLine[], seconds: number, observe: IngestParts['observe']): void => {
   for (const result of ['stored', 'duplicate'] as const) {
     const count = settled.filter(({ kind }) => kind === result).length;
     if (count > 0) observe({ kind: 'ingested', result, count });
+    if (count > 0 && result === 'stored') observe({ kind: 'visible', seconds, count });
   }
   for (const { rejection, report } of settled.filter(isRejected))
     observe({ kind: 'refused', code: rejection.code, feedId: report?.feedId ?? null, message: rejection.message });
@@ -322,56 +361,3 @@ const toLineResult = (one: SettledLine, line: number): LineResult => ({
   code: one.kind === 'rejected' ? one.rejection.code : null,
   message: one.kind === 'rejected' ? one.rejection.message : null,
 });
-
-type Waiting = { readonly size: number; readonly sender: Sender | undefined; readonly enter: () => void };
-
-/**
- * Admits lines up to a capacity; the rest wait, first come, first served. A sender with admitted lines may take no more than it leaves free, so that
- * another sender always gets in.
- */
-const createSemaphore = (capacity: number) => {
-  let free = capacity;
-  const held = new Map<Sender, number>();
-  const queue: Waiting[] = [];
-  const hold = (sender: Sender | undefined, by: number): void => {
-    free -= by;
-    if (sender === undefined) return;
-    const lines = (held.get(sender) ?? 0) + by;
-    if (lines === 0) held.delete(sender);
-    else held.set(sender, lines);
-  };
-  const hasShare = ({ size, sender }: Waiting): boolean => {
-    const lines = sender === undefined ? 0 : (held.get(sender) ?? 0);
-    return lines === 0 || lines + size <= free;
-  };
-  const admitNext = (): void => {
-    const passedOver = new Set<Sender>(); // a sender's later batches wait behind its earlier ones
-    for (let i = 0; i < queue.length; ) {
-      const next = queue[i] as Waiting; // within bounds
-      if (next.size > free) return;
-      if (next.sender !== undefined && (passedOver.has(next.sender) || !hasShare(next))) {
-        passedOver.add(next.sender);
-        i += 1;
-        continue;
-      }
-      queue.splice(i, 1);
-      hold(next.sender, next.size);
-      next.enter();
-    }
-  };
-  return {
-    enter: async <T>(wanted: number, act: () => Promise<T>, sender?: Sender): Promise<T> => {
-      const size = Math.min(wanted, capacity);
-      await new Promise<void>((enter) => {
-        queue.push({ size, sender, enter });
-        admitNext();
-      });
-      try {
-        return await act();
-      } finally {
-        hold(sender, -size);
-        admitNext();
-      }
-    },
-  };
-};

@@ -6,23 +6,20 @@ import { StoreError } from '../store/store.ts';
 import type { Verdict } from './verification.ts';
 import type { VerifierRequest } from './verifier-work.ts';
 
-/** A sender of reports, for example one stream of lines. Compared by identity. */
-export type Sender = object;
-
 export type Verifier = {
   /** Resolves once the first thread runs; rejects when it ends before. */
   readonly ready: () => Promise<void>;
-  /** Verdicts in the order of the full reports. Senders take turns, a chunk of reports each. */
-  readonly verify: (fullReports: readonly string[], sender?: Sender) => Promise<readonly Verdict[]>;
+  /** Verdicts in the order of the full reports. */
+  readonly verify: (fullReports: readonly string[]) => Promise<readonly Verdict[]>;
+  /** Reports that keep all threads busy while the next ones are handed over. */
+  readonly reportsAtOnce: number;
   /** The sets that reports are checked against from now on. */
   readonly use: (signerSets: SignerSets) => void;
   readonly close: () => Promise<void>;
 };
 
-/** Reports per message at most: some 20 ms of a thread, for which another sender waits. A smaller batch is shared among the threads. */
+/** Reports per message at most. A smaller batch is shared among the threads. */
 const chunkReportsMax = 32;
-/** Messages that a thread has at once: one that it works on, and one that hides the hand-over. */
-const chunksPerThread = 2;
 
 type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
 
@@ -32,7 +29,6 @@ type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
  */
 export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
   let signerSets: SignerSets = new Map();
-  const others: Sender = {};
   const openThread = (isFirst: boolean): Channel =>
     openChannel<VerifierRequest, readonly Verdict[]>({
       start: () => startThread('./verifier-thread', import.meta.url, undefined),
@@ -45,7 +41,6 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
   const threads = [first];
   const shares = Math.max(1, threadCount);
   let isClosed = false;
-  const inTurn = createSenderTurns(shares * chunksPerThread);
   const ask = (fullReports: readonly string[]): Promise<readonly Verdict[]> => {
     // A text with a comma in it is no report: it must not become two.
     const reports = fullReports.map((text) => text.replaceAll(',', ';')).join(',');
@@ -53,16 +48,15 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
   };
   return {
     ready: first.ready,
-    verify: async (fullReports, sender = others) => {
+    reportsAtOnce: 2 * shares * chunkReportsMax,
+    verify: async (fullReports) => {
       if (fullReports.length === 0) return [];
       while (threads.length < shares && !isClosed) threads.push(openThread(false));
       const size = Math.min(chunkReportsMax, Math.ceil(fullReports.length / shares));
       const chunks = Array.from({ length: Math.ceil(fullReports.length / size) }, (_, i) =>
         fullReports.slice(i * size, (i + 1) * size),
       );
-      const verdicts = await Promise.all(
-        chunks.map((chunk) => inTurn(sender, () => ask(chunk).catch(() => ask(chunk)))),
-      );
+      const verdicts = await Promise.all(chunks.map((chunk) => ask(chunk).catch(() => ask(chunk))));
       return verdicts.flat();
     },
     use: (sets) => {
@@ -76,51 +70,25 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
   };
 };
 
-/** A chunk takes this process about as long as a request may take. */
+/** One chunk after the other, with other work between them: each takes this process about as long as a request may take. */
 const openOwnLoop = (): Channel => {
   const working = import('./verifier-work.ts').then(({ startVerifying }) => startVerifying());
   working.catch(() => {}); // reported by `ready` and `ask`
+  let last: Promise<unknown> = working;
   return {
     ready: async () => void (await working),
-    ask: async (request) => {
-      const handle = await working;
-      await new Promise((resolve) => setImmediate(resolve));
-      return handle(request);
+    ask: (request) => {
+      const answer = last.then(async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        return (await working)(request);
+      });
+      last = answer.catch(() => {});
+      return answer;
     },
     send: (request) => void working.then((handle) => handle(request)).catch(() => {}),
     isRunning: () => true,
     waiting: () => 0,
     close: async () => {},
-  };
-};
-
-/** Runs `slots` pieces at once; senders take turns, one piece each. */
-const createSenderTurns = (slots: number) => {
-  const waiting = new Map<Sender, (() => void)[]>();
-  let free = slots;
-  const startNext = (): void => {
-    for (const [sender, queue] of waiting) {
-      if (free === 0) return;
-      free -= 1;
-      waiting.delete(sender); // and behind the others, where it has more: the loop comes to it again
-      const start = queue.shift();
-      if (queue.length > 0) waiting.set(sender, queue);
-      start?.();
-    }
-  };
-  return async <T>(sender: Sender, act: () => Promise<T>): Promise<T> => {
-    await new Promise<void>((start) => {
-      const queue = waiting.get(sender) ?? [];
-      queue.push(start);
-      waiting.set(sender, queue);
-      startNext();
-    });
-    try {
-      return await act();
-    } finally {
-      free += 1;
-      startNext();
-    }
   };
 };
 

@@ -4,7 +4,6 @@ import type { SecretNotOpened } from '../access/callers.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import type { ConnectionDropped } from '../http/server.ts';
 import type { IngestEvent } from '../ingest/ingest.ts';
-import type { VisibleEvent } from '../ingest/visibility.ts';
 import type { LiveEvent } from '../live/tally.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
 import type { StoreEvent } from '../store/store-event.ts';
@@ -59,7 +58,6 @@ export type Complaint =
 export type Observation =
   | RequestEvent
   | IngestEvent
-  | VisibleEvent
   | StoreEvent
   | LiveEvent
   | LifecycleObservation

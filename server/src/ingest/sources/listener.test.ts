@@ -121,6 +121,7 @@ test.each([
 ] as const)('listener: %s is %i, with a message that says what it means', async (code, status) => {
   const failing: Ingest = {
     submit: () => Promise.reject(new StoreError(code, 'The disk is full.')),
+    leave: () => {},
     close: async () => {},
   };
   const other = await openPrivateListener(failing, token);
@@ -158,6 +159,7 @@ const sendWithoutEnd = (url: string, bearer: string): Promise<string> =>
 test('listener: a client that is still sending gets to read why it is rejected', async () => {
   const failing: Ingest = {
     submit: () => Promise.reject(new StoreError('store_disk_full', 'The disk is full.')),
+    leave: () => {},
     close: async () => {},
   };
   const other = await openPrivateListener(failing, token);
@@ -204,6 +206,7 @@ test('listener: an upload ends when its client has left, even if its answers wer
       await stored.promise;
       return running.ingest.submit(lines, firstLine);
     },
+    leave: () => {},
     close: async () => {},
   };
   const ended = createSignal();

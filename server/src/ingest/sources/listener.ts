@@ -105,8 +105,9 @@ const streamResults = async (
 ): Promise<void> => {
   const isResuming = request.headers[afterRejection.header.toLowerCase()] === afterRejection.hold;
   const sender = isResuming ? createResumingSender() : {};
+  response.once('close', () => ingest.leave(sender)); // what is stored by then stays
   for await (const results of ingestNdjson(ingest, readUntil(keptOpen(request), stopping), stopping, sender)) {
-    if (response.destroyed) return; // the client has left; what was stored stays
+    if (response.destroyed) return;
     if (!response.headersSent) response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
     const flushed = response.write(results.map((result) => `${JSON.stringify(result)}\n`).join(''));
     if (!flushed) await drained(response);

@@ -21,6 +21,7 @@ const createRecorder = () => {
         }),
       );
     },
+    leave: () => {},
     close: async () => {},
   };
   return { ingest, seen };
@@ -84,7 +85,7 @@ test('ndjson: a line without end is cut, so that memory stays bounded, and the n
 });
 
 test('ndjson: when ingest fails, the stream ends with its error', async () => {
-  const ingest: Ingest = { submit: () => Promise.reject(new Error('disk')), close: async () => {} };
+  const ingest: Ingest = { submit: () => Promise.reject(new Error('disk')), leave: () => {}, close: async () => {} };
   await expect(async () => {
     for await (const _ of ingestNdjson(ingest, inPieces('a\nb\n', 1)));
   }).rejects.toThrow('disk');

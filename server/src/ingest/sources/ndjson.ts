@@ -1,11 +1,10 @@
-// Ingests a stream of lines, from a file, standard input or a request, in batches; results come back in order. Ingest holds the only queue: when
-// it is full, reading stops.
+// Ingests a stream of lines, from a file, standard input or a request, in batches; results come back in order. The queue is ingest's: nothing is read
+// before the lines read last have room in it.
 import type { IngestSender } from '../held-back.ts';
 import type { Ingest } from '../ingest.ts';
 import { type LineResult, lineCharactersMax } from '../report-line.ts';
 
 const batchLines = 256;
-const batchesInFlight = 4;
 
 /**
  * Ingests a stream of bytes; yields the results of each batch, in the order of the lines, as soon as they are known: a sender may wait for an
@@ -20,19 +19,26 @@ export async function* ingestNdjson(
 ): AsyncGenerator<readonly LineResult[]> {
   const batches = toBatches(input, cut);
   const underWay: Promise<readonly LineResult[]>[] = [];
-  let reading: Promise<IteratorResult<Batch>> | undefined;
-  let ended = false;
+  let reading: Promise<IteratorResult<Batch>> | undefined = quiet(batches.next());
   try {
-    while (!ended || underWay.length > 0) {
-      if (!ended && underWay.length < batchesInFlight) reading ??= quiet(batches.next());
+    while (reading !== undefined || underWay.length > 0) {
       if ((await firstOf(reading, underWay[0])) === 'settled') {
         yield await (underWay.shift() as Promise<readonly LineResult[]>); // it has just settled
         continue;
       }
       const { value, done } = await (reading as Promise<IteratorResult<Batch>>); // it has just come
-      reading = undefined;
-      if (done) ended = true;
-      else underWay.push(quiet(ingest.submit(value.lines, value.firstLine, sender)));
+      if (done) reading = undefined;
+      else {
+        const entered = new Promise<void>((resolve) => {
+          const results = quiet(ingest.submit(value.lines, value.firstLine, sender, resolve));
+          results.then(
+            () => resolve(),
+            () => resolve(),
+          );
+          underWay.push(results);
+        });
+        reading = quiet(entered.then(() => batches.next()));
+      }
     }
   } finally {
     await Promise.allSettled(underWay);

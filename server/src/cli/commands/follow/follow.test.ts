@@ -107,6 +107,7 @@ test('follow: with a server that lists no streams, the error asks for feed IDs o
 test('follow --to: a wrong token, a public listener, and a store that is not the server’s are reported', async () => {
   const refusing = {
     submit: () => Promise.reject(new Error('nothing is sent here')),
+    leave: () => {},
     close: async () => {},
   };
   const listener = await openPrivateListener(refusing, 'the-right-token-of-it');
