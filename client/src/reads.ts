@@ -131,14 +131,15 @@ export const bulk = async (
   const startedMs = performance.now();
   const ask = (part: readonly FeedId[]) =>
     readPart(requester, part, seconds, withRest(options, performance.now() - startedMs));
-  const parts = await inParts(requester, readFeedIds(feedIds), ask);
-  const { details } = parts.at(-1) as BulkReports; // at least one stream was asked for
-  return {
-    reports: parts.flatMap(({ reports }) => reports),
-    missing: parts.flatMap(({ missing }) => missing),
-    details,
-  };
+  return joinParts(await inParts(requester, readFeedIds(feedIds), ask));
 };
+
+/** The answers to parts of a request as one. */
+export const joinParts = (parts: readonly BulkReports[]): BulkReports => ({
+  reports: parts.flatMap(({ reports }) => reports),
+  missing: parts.flatMap(({ missing }) => missing),
+  details: (parts.at(-1) as BulkReports).details, // at least one stream was asked for
+});
 
 const readPart = async (
   requester: Get,
@@ -156,7 +157,7 @@ const readPart = async (
 
 /** The reports in the order of the request, and the streams without one, even if the server does not list them. */
 export const readReports = (
-  body: Partial<Body<'PartialReports'>>,
+  body: { readonly reports?: unknown; readonly missing?: unknown },
   asked: readonly FeedId[],
   details: AnswerDetails,
 ): BulkReports => {

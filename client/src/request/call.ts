@@ -25,6 +25,8 @@ export type Call = {
   /** Aborted with the typed error when time is up or the caller ends the call. */
   readonly signal: AbortSignal;
   readonly remainingMs: () => number;
+  /** Aborts the signal with this reason, unless it is aborted already. */
+  readonly end: (reason: unknown) => void;
   /** Releases the timer and the caller's signal. */
   readonly close: () => void;
 };
@@ -40,7 +42,7 @@ export const abortedBy = (signal: AbortSignal | undefined): SealpostError =>
 export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Call => {
   const controller = new AbortController();
   const startedMs = performance.now();
-  const end = (error: SealpostError): void => controller.abort(error);
+  const end = (reason: unknown): void => controller.abort(reason);
   const late = () => new SealpostError('timeout', `No answer within ${timeoutMs} ms, retries included.`);
   const timer = setTimeout(() => end(late()), timeoutMs);
   const onAbort = () => end(abortedBy(given));
@@ -49,6 +51,7 @@ export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Cal
   return {
     signal: controller.signal,
     remainingMs: () => startedMs + timeoutMs - performance.now(),
+    end,
     close: () => {
       clearTimeout(timer);
       given?.removeEventListener('abort', onAbort);

@@ -1,12 +1,10 @@
 // Live reports from a server that pushes none: polls pages, one stream after the other, within the rate limit (D97).
 
-import { retryAfterMsOf, sleep } from '../backoff.ts';
+import { sleep } from '../backoff.ts';
 import { SealpostError } from '../errors.ts';
 import { latest, page } from '../reads.ts';
 import { sleepOnTimer } from '../request/call.ts';
-import { createPace } from '../request/pace.ts';
-import { pathOf } from '../request/paths.ts';
-import type { Requester } from '../request/requester.ts';
+import { createPacedGet } from '../request/pace.ts';
 import { readAfter } from './backfill.ts';
 import { toReceived } from './received-report.ts';
 import type { ConnectionHandlers, ConnectionRequest, Transport } from './transport.ts';
@@ -23,7 +21,7 @@ export const polling: Transport = async ({ get, ...request }, handlers) => {
   const { feedIds, signal, backpressure } = request;
   try {
     const lastMs = new Map<string, number>();
-    const paced: ConnectionRequest = { ...request, get: createPacedGet(get, signal) };
+    const paced: ConnectionRequest = { ...request, get: createPacedGet(get, sleepOnTimer, () => performance.now()) };
     for (const feedId of feedIds) lastMs.set(feedId, await newestMs(paced, feedId));
     handlers.opened();
     for (;;) {
@@ -39,27 +37,6 @@ export const polling: Transport = async ({ get, ...request }, handlers) => {
     if (signal.aborted) return 'aborted';
     throw error;
   }
-};
-
-/** Sends requests within the rate limit of each path; waits and retries on 429. */
-const createPacedGet = (get: Requester['get'], signal: AbortSignal): Requester['get'] => {
-  const paces = new Map<string, ReturnType<typeof createPace>>();
-  return async (target, options) => {
-    const path = pathOf(target);
-    const pace = paces.get(path) ?? createPace(sleepOnTimer, () => performance.now());
-    paces.set(path, pace);
-    for (;;) {
-      await pace.turn(signal);
-      try {
-        const answer = await get<never>(target, options); // passed on unchanged
-        pace.learn(answer.details.rateLimit);
-        return answer;
-      } catch (error) {
-        if (!(error instanceof SealpostError) || error.status !== 429) throw error;
-        pace.hold(Math.max(roundMs, retryAfterMsOf(error)));
-      }
-    }
-  };
 };
 
 const newestMs = async ({ get, nowMs, signal }: ConnectionRequest, feedId: string): Promise<number> => {
