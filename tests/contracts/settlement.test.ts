@@ -104,9 +104,9 @@ test('settlement: the report must be valid at the time of the trade, both ends i
     [time, time + 9],
     [time - 9, time],
   ] as const) {
-    const snapshot = await world.evm.request('evm_snapshot');
+    const snapshot = await world.request('evm_snapshot');
     await settle(0n, report(from, to));
-    await world.evm.request('evm_revert', snapshot);
+    await world.request('evm_revert', snapshot);
   }
 });
 
@@ -136,10 +136,10 @@ test('settlement: only the seller accepts, with the same stake, before the time,
   await expect(settle(0n, report(time, time))).rejects.toThrow('WrongStatus(0)');
   await expect(accept(0n, stake, buyer)).rejects.toThrow('NotYourTrade()');
   await expect(accept(0n, stake - 1n)).rejects.toThrow(`WrongStake(${stake - 1n}, ${stake})`);
-  const snapshot = await world.evm.request('evm_snapshot');
+  const snapshot = await world.request('evm_snapshot');
   await accept(0n);
   await expect(accept(0n)).rejects.toThrow('WrongStatus(1)');
-  await world.evm.request('evm_revert', snapshot);
+  await world.request('evm_revert', snapshot);
   world.setTime(time);
   await expect(accept(0n)).rejects.toThrow(`TimeNotInFuture(${time})`);
 });

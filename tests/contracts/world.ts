@@ -4,8 +4,7 @@ import type { Hex } from '@sealpost/protocol';
 import * as AbiError from 'ox/AbiError';
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
-import { openEvm } from '../../server/src/sandbox/chain/evm.ts';
-import { EvmRequestError } from '../../server/src/sandbox/chain/rpc-outcome.ts';
+import { createRequest, openEvm, RpcError } from '../../server/src/sandbox/chain/evm.ts';
 
 /** The accounts of the private keys 1, 2 and 3; EDR signs for them. */
 export const accounts = [
@@ -52,34 +51,34 @@ export const describeRevert = (data: string): string => {
 
 export const openWorld = async () => {
   let nowMs = start * 1_000;
-  const evm = await openEvm({
-    chainId: 31_337,
-    privateKeys: [1, 2, 3].map((key) => `0x${String(key).padStart(64, '0')}`),
-    addresses: accounts,
-    nowMs: () => nowMs,
-  });
+  const owned = accounts.map((address, i) => ({
+    address,
+    privateKey: `0x${String(i + 1).padStart(64, '0')}` as const,
+  }));
+  const { answer } = openEvm(owned, () => nowMs);
+  const request = createRequest('The chain', answer);
   /** Runs a call; a revert becomes an error with its name as the message. */
   const explained = async (work: () => Promise<unknown>): Promise<unknown> => {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof EvmRequestError) || error.data === undefined) throw error;
+      if (!(error instanceof RpcError) || typeof error.data !== 'string') throw error;
       throw new Error(describeRevert(error.data), { cause: error });
     }
   };
   const sendData = async (to: Hex | undefined, data: Hex, { from = accounts[0], value = 0n }: SendOptions = {}) => {
     const transaction = { from, data, value: `0x${value.toString(16)}` as const, ...(to && { to }) };
-    await explained(() => evm.request('eth_call', transaction, 'pending')); // only a call says why it reverts
-    const hash = await evm.request('eth_sendTransaction', transaction);
-    return (await evm.request('eth_getTransactionReceipt', hash)) as Receipt;
+    await explained(() => request('eth_call', transaction, 'pending')); // only a call says why it reverts
+    const hash = await request('eth_sendTransaction', transaction);
+    return (await request('eth_getTransactionReceipt', hash)) as Receipt;
   };
   const functionOf = (text: string) => AbiFunction.from(text as never) as AbiFunction.AbiFunction;
   const encode = (text: string, args: readonly unknown[]): Hex =>
     AbiFunction.encodeData(functionOf(text), args as never);
   const callData = (to: Hex, data: Hex): Promise<Hex> =>
-    explained(() => evm.request('eth_call', { from: accounts[0], to, data }, 'latest')) as Promise<Hex>;
+    explained(() => request('eth_call', { from: accounts[0], to, data }, 'latest')) as Promise<Hex>;
   return {
-    evm,
+    request,
     /** Sets the time of the next blocks, in Unix seconds. */
     setTime: (seconds: number) => {
       nowMs = seconds * 1_000;
@@ -98,7 +97,7 @@ export const openWorld = async () => {
     call: async (to: Hex, text: string, args: readonly unknown[] = []): Promise<unknown> =>
       AbiFunction.decodeResult(functionOf(text), await callData(to, encode(text, args))),
     balance: async (address: Hex): Promise<bigint> =>
-      BigInt(String(await evm.request('eth_getBalance', address, 'latest'))),
+      BigInt(String(await request('eth_getBalance', address, 'latest'))),
   };
 };
 

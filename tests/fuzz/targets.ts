@@ -64,10 +64,6 @@ export const targets: Readonly<Record<string, Row>> = {
     about: 'requests to the control API of a sandbox: documented answers, never a 5xx, and a record that is a scenario',
     open: async () => (await import('./sandbox/control.ts')).openControl(),
   },
-  rpc: {
-    about: 'JSON-RPC of the sandbox’s chain: an answer for each call, with its ID and a result or an error',
-    open: async () => (await import('./sandbox/rpc.ts')).openRpc(),
-  },
   keys: {
     about: 'key files: an error without any part of a key, or keys that open what they sealed, also with a key added',
     open: async () => (await import('./targets/keys.ts')).openKeys(),

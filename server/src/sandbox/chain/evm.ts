@@ -1,198 +1,89 @@
-// An EVM with JSON-RPC in this process: EDR, an optional package that `sandbox --chain` needs (D177). Blocks are dated by the clock of the caller.
-import { createFilters } from './filters.ts';
-import { readAllLogs } from './logs.ts';
-import { createQueue } from './queue.ts';
-import { checkParams, gasMax } from './rpc-bounds.ts';
-import { EvmRequestError, type RpcOutcome, type RpcRequest, rpcCodes } from './rpc-outcome.ts';
+// The EVM of the local chain, in a process of its own that answers one request at a time. A request that ends it, or takes too long, leaves a new, empty chain.
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Hex } from '@sealpost/protocol';
+import { programBeside } from '../../runtime/threads.ts';
 
-/** The only version whose interface this file knows; `peerDependencies` has the same one. */
-const edrPackage = '@nomicfoundation/edr@0.13.0';
+/** Holds 10,000 ether; `eth_sendTransaction` signs for it. */
+export type EvmAccount = { readonly address: Hex; readonly privateKey: Hex };
+export type EvmMessage = { readonly text: string; readonly seconds: number };
+export type Evm = {
+  /** Answers a JSON-RPC request; with `lostChain` if that has left a new, empty chain. */
+  readonly answer: (text: string) => Promise<string>;
+  readonly close: () => void;
+};
 
-/** EDR is not installed, or not for this platform; the message says what to install. */
-export class EvmMissingError extends Error {
-  override readonly name = 'EvmMissingError';
+const answerMaxMs = 30_000;
+const lost = `The request ended the EVM or took more than ${answerMaxMs / 1_000} s. The chain has started again.`;
+export const lostChain = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_603, message: lost } });
+
+/** Starts an empty chain whose blocks have the time of `nowMs`. */
+export const openEvm = (accounts: readonly EvmAccount[], nowMs: () => number): Evm => {
+  const seconds = () => Math.floor(nowMs() / 1_000);
+  let settle = (_: string): void => {};
+  let isClosed = false;
+  const begin = (): ChildProcess => {
+    const { exec, execArgv = process.execArgv } = programBeside('./evm-process', import.meta.url);
+    const setUp = JSON.stringify([accounts, seconds()]);
+    const begun = fork(exec, [setUp], { execArgv: [...execArgv], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const end = (answered: string): void => (begun === child ? settle(answered) : undefined);
+    return begun
+      .on('message', end)
+      .on('exit', () => end(lostChain))
+      .on('error', () => end(lostChain));
+  };
+  let child = begin();
+  const ask = (text: string): Promise<string> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill('SIGKILL'), answerMaxMs);
+      settle = (answered) => {
+        clearTimeout(timer);
+        settle = () => {};
+        if (answered === lostChain && !isClosed) child = begin();
+        resolve(answered);
+      };
+      if (!child.connected) return settle(lostChain);
+      child.send({ text, seconds: seconds() } satisfies EvmMessage, () => {}); // one that ends meanwhile emits `exit`
+    });
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    answer: (text) => {
+      const answered = last.then(() => ask(text));
+      last = answered;
+      return answered;
+    },
+    close: () => {
+      isClosed = true;
+      child.kill();
+    },
+  };
+};
+
+/** What a node rejected, or that it does not answer as one; `data` is what a reverted call returned. */
+export class RpcError extends Error {
+  override readonly name = 'RpcError';
+  readonly data: unknown;
+
+  constructor(message: string, data?: unknown) {
+    super(message);
+    this.data = data;
+  }
 }
 
-export type Evm = {
-  /** Answers a JSON-RPC call. */
-  readonly answer: (method: string, params: unknown) => Promise<RpcOutcome>;
-  /** Returns the result of a call; throws `EvmRequestError`. */
-  readonly request: RpcRequest;
-};
+/** Makes a JSON-RPC call; throws `RpcError`. */
+export type RpcRequest = (method: string, ...params: unknown[]) => Promise<unknown>;
 
-export type EvmOptions = {
-  readonly chainId: number;
-  /** Private keys of accounts that hold ether, and that `eth_sendTransaction` signs for. */
-  readonly privateKeys: readonly string[];
-  /** Their addresses. */
-  readonly addresses: readonly string[];
-  /** The time of new blocks, in ms; never goes back. */
-  readonly nowMs: () => number;
-};
-
-/** As on Ethereum: if the newest block is older than this, a read gets a new one first. */
-const blockSecondsMax = 12;
-const etherOfAccount = 10_000n * 10n ** 18n;
-/** Methods that make a block, or change which is the newest. */
-const mining = /^(eth_send|evm_)/;
-
-/** Starts an empty chain. */
-export const openEvm = async (options: EvmOptions): Promise<Evm> => {
-  const provider = await createProvider(options);
-  const ask = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    const call = { jsonrpc: '2.0', id: 1, method, params: adaptParams(params) };
-    const { data } = await provider.handleRequest(JSON.stringify(call));
-    return toOutcome(typeof data === 'string' ? JSON.parse(data) : data);
+export const createRequest =
+  (node: string, post: (body: string) => Promise<string>): RpcRequest =>
+  async (method, ...params) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const why = `${node} does not answer as a JSON-RPC node`;
+    const answer = await post(body)
+      .then(JSON.parse)
+      .catch((cause: unknown) => {
+        throw new RpcError(`${why} (${Object(cause).cause?.code ?? Object(cause).message}).`);
+      });
+    const { result, error } = Object(answer);
+    if (result === undefined || error)
+      throw new RpcError(String(Object(error).message ?? `${why}.`), Object(error).data);
+    return result;
   };
-  /** Of the same call: it does not wait for the queue. */
-  const fetch: RpcRequest = async (method, ...params) => resultOf(await ask(method, params));
-  const newest = async (): Promise<bigint> => BigInt(String(await fetch('eth_blockNumber')));
-  const filters = createFilters(fetch);
-  const seconds = () => Math.floor(options.nowMs() / 1_000);
-  let blockSeconds = seconds();
-  let isDated = false;
-  /** EDR counts time on by the machine's clock; the next block gets ours instead. */
-  const dateBlock = async (): Promise<void> => {
-    if (isDated && seconds() <= blockSeconds) return;
-    blockSeconds = Math.max(blockSeconds, seconds());
-    await ask('evm_setNextBlockTimestamp', [blockSeconds]);
-    isDated = true;
-  };
-  const mine = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    await dateBlock();
-    isDated = false;
-    return ask(method, params);
-  };
-  const read = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    if (seconds() - blockSeconds >= blockSecondsMax) await mine('evm_mine', []);
-    await dateBlock();
-    if (method === 'eth_getLogs')
-      return outcomeOf(async () => readAllLogs(fetch, Object(requireList(params)[0]), await newest()));
-    if (filters.has(method)) return outcomeOf(async () => filters.answer(method, requireList(params), await newest()));
-    return ask(method, params);
-  };
-  const { run } = createQueue();
-  // EDR has one call at a time: a date is for the block of the same call.
-  const answer = async (method: string, params: unknown): Promise<RpcOutcome> => {
-    const problem = checkParams(method, params);
-    if (problem !== undefined) return { error: { code: rpcCodes.invalidParams, message: problem } };
-    return run(async () => {
-      const outcome = await (mining.test(method) ? mine : read)(method, params);
-      if (method === 'evm_revert') filters.reverted(await newest());
-      return outcome;
-    });
-  };
-  return { answer, request: async (method, ...params) => resultOf(await answer(method, params)) };
-};
-
-/** `checkParams` looks at the fields of filters in a list, and leaves what is none. */
-const requireList = (params: unknown): readonly unknown[] => {
-  if (Array.isArray(params)) return params;
-  throw new EvmRequestError({ code: rpcCodes.invalidParams, message: 'Params are a list.' });
-};
-
-const resultOf = (outcome: RpcOutcome): unknown => {
-  if ('error' in outcome) throw new EvmRequestError(outcome.error);
-  return outcome.result;
-};
-
-const outcomeOf = async (read: () => Promise<unknown>): Promise<RpcOutcome> => {
-  try {
-    return { result: await read() };
-  } catch (error) {
-    if (!(error instanceof EvmRequestError)) throw error;
-    const { code, message } = error;
-    return { error: { code, message } };
-  }
-};
-
-/**
- * Where EDR differs from other nodes: it runs a call with any gas that is asked for, where they lower it to their limit, and refuses one that has its bytes
- * as both `data` and `input`, which they take if the two are equal. cast sends both.
- */
-const adaptParams = (params: unknown): unknown => {
-  if (!Array.isArray(params) || typeof params[0] !== 'object' || params[0] === null) return params;
-  const [{ gas, input, ...call }, ...others] = params;
-  if (gas === undefined && input === undefined) return params;
-  const bytes = input !== undefined && input !== call.data && { input };
-  return [{ ...call, ...bytes, ...(gas !== undefined && { gas: capGas(gas) }) }, ...others];
-};
-
-const capGas = (gas: unknown): string => {
-  const isSmall = typeof gas === 'string' && /^0x0*[0-9a-f]{1,6}$/i.test(gas) && Number(gas) <= gasMax;
-  return isSmall ? gas : `0x${gasMax.toString(16)}`;
-};
-
-/** Errors as other nodes return them: what a call reverted with is `data` itself, not a field of it. */
-const toOutcome = (response: { readonly result?: unknown; readonly error?: unknown }): RpcOutcome => {
-  if (response.error === undefined) return { result: response.result ?? null };
-  const { code, message, data } = Object(response.error);
-  const reverted = typeof data === 'string' ? data : Object(data).data;
-  const failure = { code: typeof code === 'number' ? code : -32_000, message: String(message) };
-  return { error: typeof reverted === 'string' ? { ...failure, data: reverted } : failure };
-};
-
-type Edr = typeof import('@nomicfoundation/edr');
-
-/** Loads EDR; throws `EvmMissingError`. */
-export const loadEdr = async (load: () => Promise<Edr> = () => import('@nomicfoundation/edr')): Promise<Edr> => {
-  try {
-    return await load();
-  } catch (cause) {
-    const isMissing = Object(cause).code === 'ERR_MODULE_NOT_FOUND';
-    const what = isMissing ? 'is not installed' : `cannot be loaded (${Object(cause).message})`;
-    throw new EvmMissingError(
-      `The local chain needs the package @nomicfoundation/edr, which ${what}. Install it next to sealpost: npm install ${edrPackage} (with -g if sealpost was installed with -g).`,
-      { cause },
-    );
-  }
-};
-
-const openContext = async () => {
-  const edr = await loadEdr();
-  const context = new edr.EdrContext();
-  await context.registerProviderFactory(edr.L1_CHAIN_TYPE, edr.l1ProviderFactory());
-  return { edr, context };
-};
-
-/** EDR allows one context per process, whatever the number of chains. */
-let opened: ReturnType<typeof openContext> | undefined;
-
-const createProvider = async ({ chainId, privateKeys, addresses, nowMs }: EvmOptions) => {
-  opened ??= openContext();
-  const { edr, context } = await opened;
-  const { L1_CHAIN_TYPE: chainType, PRAGUE: hardfork } = edr;
-  const funded = addresses.map((address) => ({
-    address: Buffer.from(address.slice(2), 'hex'),
-    balance: etherOfAccount,
-  }));
-  return context.createProvider(
-    chainType,
-    {
-      allowBlocksWithSameTimestamp: true,
-      allowUnlimitedContractSize: false,
-      bailOnCallFailure: true,
-      bailOnTransactionFailure: false, // as on other nodes: a transaction that reverts has a hash and a receipt
-      chainId: BigInt(chainId),
-      networkId: BigInt(chainId),
-      coinbase: new Uint8Array(20),
-      defaultTransactionGasLimit: BigInt(gasMax),
-      genesisState: [...edr.l1GenesisState(edr.l1HardforkFromString(hardfork)), ...funded],
-      hardfork,
-      initialParentBeaconBlockRoot: new Uint8Array(32),
-      minGasPrice: 0n,
-      mining: { autoMine: true, memPool: { order: edr.MineOrdering.Priority } },
-      network: {
-        genesisBlockGasLimit: BigInt(gasMax),
-        genesisBlobGas: { gasUsed: 0n, excessGas: 0n },
-        genesisBlockTime: BigInt(Math.floor(nowMs() / 1_000)),
-      },
-      observability: {},
-      ownedAccounts: [...privateKeys],
-      precompileOverrides: [],
-    },
-    { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => {} },
-    { subscriptionCallback: () => {} },
-    new edr.ContractDecoder(),
-  );
-};

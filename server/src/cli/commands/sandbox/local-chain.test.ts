@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createChainUpdate } from './local-chain.ts';
+import { readJson } from '../../../../../tests/support/source-tree.ts';
+import { createChainUpdate, requireEvm } from './local-chain.ts';
 
 const silence =
   'warning: the local chain has not answered for 0.02 s. The sandbox continues; the signer sets of the chain are updated when it answers.\n';
@@ -32,4 +33,14 @@ test('local chain: an update that fails is warned about, and the sandbox continu
   expect(warnings).toEqual([
     'warning: the signer sets of the local chain are not up to date: A transaction reverted. Start the sandbox again to repair it.\n',
   ]);
+});
+
+test('local chain: if EDR is missing, the error says what to install, in the version that the package asks for', async () => {
+  const failed = requireEvm(() => import('@nomicfoundation/edr-that-is-not-there' as string));
+  const { peerDependencies } = readJson('server/package.json') as { peerDependencies: Record<string, string> };
+  const install = `npm install @nomicfoundation/edr@${peerDependencies['@nomicfoundation/edr']}`;
+  await expect(failed).rejects.toThrow(`which is not installed. Install it next to sealpost: ${install} (with -g`);
+  await expect(requireEvm(() => Promise.reject(new Error('Unsupported OS: aix')))).rejects.toThrow(
+    'which cannot be loaded (Unsupported OS: aix). Install it next to',
+  );
 });

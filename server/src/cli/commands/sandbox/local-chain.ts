@@ -1,18 +1,27 @@
 // The chain of `sealpost sandbox --chain`: its signer sets are those of the sandbox, and it knows of a rotation before the new signers' first report.
 import { timedOut, within } from '../../../runtime/deadline.ts';
 import { type Chain, joinChain, startChain } from '../../../sandbox/chain/chain.ts';
-import { EvmMissingError, loadEdr } from '../../../sandbox/chain/evm.ts';
-import { EvmRequestError } from '../../../sandbox/chain/rpc-outcome.ts';
+import { RpcError } from '../../../sandbox/chain/evm.ts';
 import type { AdminView } from '../../../store/admin-snapshot.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 
-/** Fails before anything is started if the EVM is not installed. */
-export const requireEvm = async (): Promise<void> => {
+/** Of `peerDependencies`, too. */
+const edrPackage = '@nomicfoundation/edr@0.13.0';
+
+/** Fails before anything is started if the EVM is not installed, or not for this platform. */
+export const requireEvm = async (
+  load: () => Promise<unknown> = () => import('@nomicfoundation/edr'),
+): Promise<void> => {
   try {
-    await loadEdr();
-  } catch (error) {
-    if (!(error instanceof EvmMissingError)) throw error;
-    throw new CommandError(exitCodes.unavailable, error.message, { cause: error });
+    await load();
+  } catch (cause) {
+    const isMissing = Object(cause).code === 'ERR_MODULE_NOT_FOUND';
+    const what = isMissing ? 'is not installed' : `cannot be loaded (${Object(cause).message})`;
+    throw new CommandError(
+      exitCodes.unavailable,
+      `The local chain needs the package @nomicfoundation/edr, which ${what}. Install it next to sealpost: npm install ${edrPackage} (with -g if sealpost was installed with -g).`,
+      { cause },
+    );
   }
 };
 
@@ -41,7 +50,7 @@ export const openSandboxChain = async ({ url, port, view, nowMs, warn }: ChainPa
   const chain = await (url === undefined
     ? startChain({ port, signerSets: active(), nowMs })
     : joinChain(url, active()).catch((error: unknown) => {
-        if (!(error instanceof EvmRequestError)) throw error;
+        if (!(error instanceof RpcError)) throw error;
         throw new CommandError(exitCodes.unavailable, `--chain: ${error.message}`, { cause: error });
       }));
   return { ...chain, update: createChainUpdate({ update: () => chain.updateSignerSets(active()), warn }) };
