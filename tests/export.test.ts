@@ -85,7 +85,7 @@ test('export: killed with SIGKILL again and again, every file is whole, and the 
   expect(secondsIn(out)).toEqual(everySecond);
   const query = `SELECT count(*) AS n, count(DISTINCT observationsTimestamp) AS seconds FROM '${join(out, 'BTC*.ndjson')}'`;
   expect(await duck.rows(query)).toEqual([{ n: BigInt(count), seconds: BigInt(count) }]);
-  expect(readdirSync(out).filter((name) => !name.startsWith('BTC'))).toEqual(['_sealpost-export.log']);
+  expect(readdirSync(out).filter((name) => !name.startsWith('BTC'))).toEqual(['_sealpost-export.json']);
 });
 
 test('export: SIGINT ends it with 130, without leftovers, and a reader of stdout that leaves with 0', async () => {

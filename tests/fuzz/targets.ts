@@ -86,7 +86,7 @@ export const targets: Readonly<Record<string, Row>> = {
     open: async () => (await import('./targets/tokens.ts')).openTokens(),
   },
   files: {
-    about: 'files of the command line: export logs, recordings, profiles, reports to decode: a typed error or a result',
+    about: 'files of the command line: recordings, profiles, reports to decode: a typed error or a result',
     open: async () => (await import('./targets/files.ts')).openFiles(),
   },
   paste: {

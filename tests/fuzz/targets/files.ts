@@ -1,9 +1,8 @@
-// Files that commands read: the log of an export, a recording to replay, profiles, reports to decode. The first byte chooses which.
+// Files that commands read: a recording to replay, profiles, reports to decode. The first byte chooses which.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readLog } from '../../../server/src/cli/commands/export/log.ts';
 import { CommandError } from '../../../server/src/cli/failure.ts';
 import { listProfiles } from '../../../server/src/cli/profiles.ts';
 import { runCommand } from '../../../server/src/cli/sample-session.fixture.ts';
@@ -14,10 +13,6 @@ import { shapeOf, type Target } from '../target.ts';
 type Reading = (path: string, input: Buffer) => Promise<string>;
 
 const readers: Readonly<Record<string, Reading>> = {
-  l: async (path) => {
-    const { runs, isComplete, streams, bytes } = await readLog(path);
-    return `log ${runs} ${isComplete} ${streams.length} ${bytes === 0}`;
-  },
   r: async (path) => {
     const recording = await scanRecording(path);
     let [count, before] = [0, Number.NEGATIVE_INFINITY];
@@ -41,20 +36,11 @@ export const openFiles = async (): Promise<Target> => {
   const path = join(folder, 'input');
   const { reports } = await createMaterial();
   const lines = reports.slice(0, 4).map((report) => JSON.stringify(reportJsonOf(report)));
-  const { feedID } = reportJsonOf(reports[0] as never);
-  const log = [
-    { stream: { feedId: feedID, name: 'a', file: 'a' } },
-    { arguments: { format: 'csv' }, log: 1 },
-    { span: { from: 0, to: 86_400 } },
-    { file: { feedId: feedID, day: 0, to: 1, run: 1, first: 0, reports: 1, bytes: 1, file: 'a/1', isSettled: true } },
-    { complete: true },
-  ].map((line) => `${JSON.stringify(line)}\n`);
   const profiles = JSON.stringify({
     one: { url: 'http://a', userId: 'u', secret: 's' },
     two: { userId: 'u', secretFile: 'f', wsUrl: 'ws://a' },
   });
   const seeds = [
-    `l${log.join('')}`,
     `r${lines.join('\n')}`,
     `r${lines[1]}\r\n\n${lines[0]}\n`,
     `p${profiles}`,
@@ -63,21 +49,10 @@ export const openFiles = async (): Promise<Target> => {
   ];
   return {
     seeds: seeds.map((text) => Buffer.from(text)),
-    words: [
-      '{"stream":',
-      '{"file":null}',
-      '{"span":1}',
-      '{"arguments":1,"log":1}',
-      '{"complete":true}',
-      '\n',
-      'null\n',
-      '{}\n',
-      '0x',
-      '__proto__',
-    ],
+    words: ['\n', 'null\n', '{}\n', '0x', '__proto__'],
     json: 'lines',
     run: async (input) => {
-      const name = Object.keys(readers)[(input[0] ?? 0) % 4] ?? '';
+      const name = Object.keys(readers)[(input[0] ?? 0) % 3] ?? '';
       const reader = readers[String.fromCharCode(input[0] ?? 0)] ?? readers[name];
       writeFileSync(path, input.subarray(1), { mode: 0o600 });
       try {

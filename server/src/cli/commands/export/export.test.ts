@@ -1,7 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createParquetEncoder } from '@sealpost/client/export';
 import { type Field, reportSchemas } from '@sealpost/protocol';
+import * as library from 'hyparquet-writer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DuckDb, openDuckDb } from '../../../../../tests/support/exports/duckdb.ts';
 import {
@@ -120,7 +122,6 @@ describe('parquet', () => {
   });
 
   test('several compressed row groups hold what one would', async () => {
-    const { createParquet } = await import('./parquet.ts');
     const columns = (['price', 'second', 'text'] as const).map((name, i) => ({
       name,
       kind: (['decimal', 'number', 'text'] as const)[i] ?? 'text',
@@ -131,7 +132,7 @@ describe('parquet', () => {
       i,
       i % 7 === 0 ? null : 'same',
     ]);
-    const encoder = createParquet(columns);
+    const encoder = createParquetEncoder(library, columns);
     const path = join(folder, 'groups.parquet');
     writeFileSync(path, Buffer.concat([encoder.add(rows), encoder.end()].map((bytes) => Buffer.from(bytes))));
     const found = await duck.rows(`FROM '${path}' ORDER BY second`);
@@ -145,9 +146,8 @@ describe('parquet', () => {
   });
 
   test('a file without rows is a table without rows', async () => {
-    const { createParquet } = await import('./parquet.ts');
     const path = join(folder, 'empty.parquet');
-    writeFileSync(path, createParquet([{ name: 'price', kind: 'decimal', read: () => null }]).end());
+    writeFileSync(path, createParquetEncoder(library, [{ name: 'price', kind: 'decimal', read: () => null }]).end());
     expect(await duck.rows(`SELECT count(*) AS n FROM '${path}'`)).toEqual([{ n: 0n }]);
   });
 

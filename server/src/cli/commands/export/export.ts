@@ -1,5 +1,6 @@
 // The command `sealpost export`: the reports of streams on stdout or in files, as they were signed or with their fields decoded.
 import { resolve } from 'node:path';
+import { secondsMax } from '@sealpost/protocol';
 import { hidePassword } from '../../../runtime/urls.ts';
 import { type PlainCommand, settingOptions } from '../../command.ts';
 import { type RawOptions, readSettings } from '../../command-options.ts';
@@ -9,9 +10,8 @@ import { explainRemote, serverAddress } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { withStore } from '../../store-access.ts';
 import { feedForms } from '../../stream-argument.ts';
-import { timeForms } from '../../time-arguments.ts';
-import { type ExportArguments, formatNames, parseArguments } from './arguments.ts';
-import { runExport } from './run.ts';
+import { parseSpan, timeForms } from '../../time-arguments.ts';
+import { type ExportArguments, type FormatName, formatNames, runExport } from './run.ts';
 import { createServerSource, createStoreSource } from './source.ts';
 
 export const exportCommand: PlainCommand = {
@@ -72,4 +72,39 @@ const exportServer = async (session: Session, options: RawOptions, args: ExportA
   const signal = session.interruption();
   const source = createServerSource(openClient, url, session, signal);
   await explainRemote(url, () => runExport(args, { session, source, origin: serverAddress(url), signal }));
+};
+
+/** Reads the arguments; throws a usage error that names what does not fit together. */
+const parseArguments = (feeds: readonly string[], options: RawOptions, nowSeconds: number): ExportArguments => {
+  const [format, out] = [parseFormat(options), options.out === undefined ? undefined : String(options.out)];
+  if (feeds.length === 0 && !options.all) throw usageError('No stream is given. Name streams, or use --all.');
+  if (feeds.length > 0 && options.all) throw usageError('--all cannot be combined with names of streams.');
+  if (format === 'parquet' && out === undefined) throw usageError('--format parquet needs --out FOLDER.');
+  if (out === '') throw usageError('--out is empty, expected a folder.');
+  const isDecoded = options.decoded === true || format !== 'ndjson';
+  for (const [flag, isGiven] of [
+    ['--raw', options.raw],
+    ['--full-report', options.fullReport],
+  ] as const)
+    if (isGiven && !isDecoded) throw usageError(`${flag} needs --decoded.`);
+  const { from, to } = parseSpan(options, { from: 0, to: secondsMax }, nowSeconds);
+  return {
+    feeds,
+    format,
+    out,
+    isDecoded,
+    isRaw: options.raw === true,
+    hasFullReport: options.fullReport === true,
+    span: { from, to },
+    times: { from: textOf(options.from), to: textOf(options.to) },
+  };
+};
+
+const textOf = (option: unknown): string | null => (option === undefined ? null : String(option));
+
+const parseFormat = ({ format, json }: RawOptions): FormatName => {
+  if (json && format !== 'ndjson') throw usageError(`--json cannot be combined with --format ${format}.`);
+  const known = formatNames.find((name) => name === format);
+  if (known !== undefined) return known;
+  throw usageError(`--format has the value "${format}", expected ${formatNames.join(', ')}.`);
 };

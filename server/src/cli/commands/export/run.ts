@@ -1,30 +1,45 @@
 // Runs an export: stream after stream, page after page, to stdout or into a folder. Holds one page of reports, and one group of rows for Parquet.
 import {
+  type ColumnOptions,
   columnsOf,
   createCsv,
+  createParquetEncoder,
   type Encoder,
   type ExportColumn,
   type ExportRow,
   type ExportStream,
   exportRowOf,
+  exportTextOf,
   requireFit,
+  type Value,
 } from '@sealpost/client/export';
 import { isSchemaVersion, type ReportJson, type SchemaVersion, schemaVersionOf } from '@sealpost/protocol';
 import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
-import { formatNumberOf, formatSecond } from '../../formats.ts';
+import { formatNumberOf, formatSecond, toJsonLine } from '../../formats.ts';
 import { createProgress, type Progress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
-import type { ExportArguments, FormatName } from './arguments.ts';
-import { type DayFile, type ExportFolder, lateSeconds, openFolder } from './folder.ts';
-import { dayStartOf, type LoggedArguments } from './log.ts';
-import { createNdjson } from './ndjson.ts';
+import { type DayFile, dayStartOf, type ExportedArguments, type ExportFolder, openFolder } from './folder.ts';
 import type { ExportSource, ExportSpan } from './source.ts';
+
+export const formatNames = ['ndjson', 'csv', 'parquet'] as const;
+export type FormatName = (typeof formatNames)[number];
+
+export type ExportArguments = ColumnOptions & {
+  /** Streams as given; none for all. */
+  readonly feeds: readonly string[];
+  readonly format: FormatName;
+  /** The folder for files; undefined for stdout. */
+  readonly out: string | undefined;
+  readonly span: ExportSpan;
+  /** Times as given; null for the oldest and the newest. */
+  readonly times: { readonly from: string | null; readonly to: string | null };
+};
 
 export type ExportParts = {
   readonly session: Session;
   readonly source: ExportSource;
-  /** The store or server, as a folder's log names it. */
+  /** The store or server, as a folder's record names it. */
   readonly origin: string;
   readonly signal: AbortSignal;
 };
@@ -38,9 +53,22 @@ type Format = {
 const openFormat = async (name: FormatName): Promise<Format> => {
   if (name === 'ndjson') return { create: createNdjson, check: () => {} };
   if (name === 'csv') return { create: createCsv, check: () => {} };
-  // Loaded by those who use it.
-  const { createParquet } = await import('./parquet.ts');
-  return { create: createParquet, check: requireFit };
+  const library = await import('hyparquet-writer'); // loaded by those who use it (D186)
+  return { create: (columns) => createParquetEncoder(library, columns), check: requireFit };
+};
+
+/** One JSON object per line. Every value is exact: numbers above 2^53 and decimals are strings, times ISO 8601 in UTC. */
+const createNdjson = (columns: readonly ExportColumn[]): Encoder => ({
+  add: (rows) =>
+    rows
+      .map((row) => toJsonLine(Object.fromEntries(columns.map((one, i) => [one.name, jsonOf(one, row[i])]))))
+      .join(''),
+  end: () => '',
+});
+
+const jsonOf = (column: ExportColumn, value: Value | undefined): string | number | null => {
+  if (value === null || value === undefined || typeof value === 'number') return value ?? null;
+  return exportTextOf(column, value);
 };
 
 /** Problems that are printed; more are counted. */
@@ -177,7 +205,7 @@ const readRows = (run: Run, stream: ExportStream, columns: readonly ExportColumn
 };
 
 /** What must be the same for a folder to be continued. */
-const loggedArguments = ({ args, origin }: Run): LoggedArguments => ({
+const exportedArguments = ({ args, origin }: Run): ExportedArguments => ({
   source: origin,
   streams: args.feeds,
   '--from': args.times.from,
@@ -188,34 +216,29 @@ const loggedArguments = ({ args, origin }: Run): LoggedArguments => ({
   '--full-report': args.hasFullReport,
 });
 
-/** Whether a time is given and does not move on with the clock, as `-1h` does. */
-const isFixed = (time: string | null): boolean => time !== null && !time.startsWith('-');
-
 const writeFolder = async (run: Run, path: string): Promise<void> => {
   const { args, session, source } = run;
   const folder = await openFolder({
     path,
     extension: args.format,
-    arguments: loggedArguments(run),
-    span: args.span,
-    isPast: isFixed(args.times.to) && args.span.to + lateSeconds <= Math.floor(session.nowMs() / 1_000),
+    arguments: exportedArguments(run),
+    from: args.span.from,
     // Streams that were named keep the name that they had, so that a renamed one is continued; all streams may be more by now.
     find: async (known) =>
       known.length > 0 && args.feeds.length > 0 ? known : decodable(run, unique(await source.find(args.feeds))),
   });
+  let files = 0;
   try {
     if (folder.isResumed) session.stderr.write(`Resuming the export in ${path}.\n`);
-    for (const i of folder.streams.keys()) await writeStream(run, folder, i);
-    await folder.complete();
+    for (const i of folder.streams.keys()) files += await writeStream(run, folder, i);
   } catch (error) {
     throw explainFull(error, path);
   } finally {
-    await folder.close();
+    folder.close();
   }
-  const files = formatNumberOf(folder.written(), 'file');
   run.progress.end();
   session.stderr.write(
-    `${formatNumberOf(run.reports, 'report')} of ${formatNumberOf(folder.streams.length, 'stream')} in ${files}, ${path}.\n`,
+    `${formatNumberOf(run.reports, 'report')} of ${formatNumberOf(folder.streams.length, 'stream')} in ${formatNumberOf(files, 'file')}, ${path}.\n`,
   );
 };
 
@@ -227,40 +250,48 @@ const explainFull = (error: unknown, path: string): unknown => {
   return new CommandError(exitCodes.unavailable, text, { cause: error });
 };
 
-/** Writes what is missing of one stream, a file per day. */
-const writeStream = async (run: Run, folder: ExportFolder, index: number): Promise<void> => {
+/** Writes what is missing of one stream, a file per day. Returns how many. */
+const writeStream = async (run: Run, folder: ExportFolder, index: number): Promise<number> => {
   const { args, format, problems } = run;
   const stream = folder.streams[index] as ExportFolder['streams'][number]; // an index of this list
-  const start = await folder.startOf(stream.feedId);
   const columns = columnsOf(versionsOf([stream]), args);
+  const span = { from: folder.startOf(stream), to: args.span.to };
   let day: { readonly file: DayFile; readonly encoder: Encoder } | undefined;
-  const endDay = async (isPassed: boolean): Promise<void> => {
+  let files = 0;
+  let kept: string | undefined;
+  const endDay = async (): Promise<void> => {
     if (day === undefined) return;
-    await day.file.write(day.encoder.end(), []);
-    await day.file.complete(isPassed);
+    await day.file.write(day.encoder.end());
+    await day.file.complete();
+    files += 1;
     day = undefined;
   };
-  const span = { ...folder.span, from: start };
   try {
     for await (const page of readPages(run, stream, span, index / folder.streams.length, folder.streams.length)) {
       const { rows, seconds } = readRows(run, stream, columns, page);
       for (const { at, from, to } of splitByDay(seconds)) {
-        if (day?.file.day !== at) await endDay(true);
-        if (day === undefined && (await folder.hasMore(stream.feedId, at, seconds[from] ?? at))) continue;
-        day ??= { file: await folder.openDay(stream, at), encoder: format.create(columns) };
-        await day.file.write(day.encoder.add(rows.slice(from, to)), seconds.slice(from, to));
+        if (day?.file.day !== at) await endDay();
+        const first = seconds[from] ?? at;
+        const fuller: string | undefined = day === undefined ? folder.fullerFile(stream, at, first) : undefined;
+        if (fuller !== undefined) {
+          if (fuller !== kept)
+            problems.tell(
+              `The source has lost reports of ${fuller} since it was written. It is kept as it was, without later reports of that day.`,
+            );
+          kept = fuller;
+          continue;
+        }
+        day ??= { file: await folder.openDay(stream, at, first), encoder: format.create(columns) };
+        await day.file.write(day.encoder.add(rows.slice(from, to)));
         run.reports += to - from;
       }
     }
-    await endDay(false);
+    await endDay();
   } catch (error) {
     await day?.file.discard();
     throw error;
   }
-  for (const { file } of await folder.endStream(stream.feedId, start))
-    problems.tell(
-      `The source has lost reports of ${file} since it was written. It is kept as it was, without later reports of that day.`,
-    );
+  return files;
 };
 
 /** The parts of ascending seconds that lie in one day, from one index to before another. */

@@ -63,7 +63,7 @@ test('into a folder from a server, and the same from another source is rejected'
   const out = newFolder();
   const { code, stderr } = await run(['export', btc, '--url', service.url, '--format', 'csv', '--out', out]);
   expect([code, stderr]).toEqual([0, `3 reports of 1 stream in 1 file, ${out}.\n`]);
-  expect(readdirSync(out).toSorted()).toEqual(['BTC-USD-Streams-CexPrice_2025-11-15.csv', '_sealpost-export.log']);
+  expect(readdirSync(out).toSorted()).toEqual(['BTC-USD-Streams-CexPrice_2025-11-15.csv', '_sealpost-export.json']);
   const other = await against(
     (_, response) => void response.writeHead(500).end(),
     (url) => run(['export', btc, '--url', url, '--format', 'csv', '--out', out]),
@@ -130,7 +130,7 @@ test('an interrupted folder is continued; a server that fails for good ends it w
     },
     async (url) => {
       expect((await run(args(url))).code).toBeGreaterThan(0);
-      expect(readdirSync(out)).toEqual(['_sealpost-export.log']);
+      expect(readdirSync(out)).toEqual(['_sealpost-export.json']);
       fails = false;
       expect(await run(args(url))).toMatchObject({ code: 0, stderr: expect.stringContaining('Resuming') });
     },

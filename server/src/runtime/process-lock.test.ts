@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { lockName } from './lock.ts';
 
 const [processes, rounds] = [4, 12];
 
-/** Tries to lock each folder at the same moments as the others do, and prints which ones it got; keeps them until the end. */
+/** Tries to take each lock at the same moments as the others do, and prints which ones it got; keeps them until the end. */
 const program = `
-  import { lockFolder } from ${JSON.stringify(fileURLToPath(new URL('./lock.ts', import.meta.url)))};
+  import { takeLockInTurn } from ${JSON.stringify(fileURLToPath(new URL('./process-lock.ts', import.meta.url)))};
   const [folder] = process.argv.slice(1);
   const got = [];
   process.stdout.write('ready ');
@@ -19,19 +18,17 @@ const program = `
   const startMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
   for (let i = 0; i < ${rounds}; i++) {
     while (Date.now() < startMs + i * 100);
-    await lockFolder(folder + '/' + i).then(() => got.push(i), () => {});
+    const taking = takeLockInTurn(folder + '/' + i + '/lock', String(process.pid), () => new Error('taken'));
+    await taking.then(() => got.push(i), () => {});
   }
   console.log(JSON.stringify(got));
   process.stdin.once('end', () => process.exit());`;
 
-test('lock: of several processes that find the lock of a dead one, one gets the folder', async () => {
+test('lock: of several processes that find the lock of a dead one, one gets it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-lock-'));
   for (let i = 0; i < rounds; i++) {
     mkdirSync(join(folder, String(i)));
-    writeFileSync(
-      join(folder, String(i), lockName),
-      JSON.stringify({ pid: 2 ** 22 + 1, host: hostname(), token: 'x' }),
-    );
+    writeFileSync(join(folder, String(i), 'lock'), JSON.stringify({ pid: 2 ** 22 + 1, token: 'x' }));
   }
   const args = ['--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', program, folder];
   const children = Array.from({ length: processes }, () =>
@@ -49,6 +46,6 @@ test('lock: of several processes that find the lock of a dead one, one gets the 
   for (const { stdin } of children) stdin.end();
   const got = (await Promise.all(outputs)).flatMap((output) => JSON.parse(output.replace('ready ', '')) as number[]); // as printed above
   expect(got.sort((a, b) => a - b)).toEqual(Array.from({ length: rounds }, (_, i) => i));
-  for (let i = 0; i < rounds; i++) expect(readdirSync(join(folder, String(i)))).toEqual([lockName]);
+  for (let i = 0; i < rounds; i++) expect(readdirSync(join(folder, String(i)))).toEqual(['lock']);
   rmSync(folder, { recursive: true });
 });
