@@ -1,6 +1,6 @@
 // For commands that read another server through the client: its options, streams by name, and errors with advice. Server and user are in
 // credentials.ts.
-import { type Client, type ClientOptions, SealpostError } from '@sealpost/client';
+import { type Client, type ClientOptions, type ReportPage, SealpostError } from '@sealpost/client';
 import { type CatalogEntry, type FeedId, oneLine, parseFeedId, withoutTrailing } from '@sealpost/protocol';
 import { asUsage, CommandError, exitCodes, interruptedCode } from './failure.ts';
 import { formatSecond } from './formats.ts';
@@ -23,34 +23,37 @@ export const clientOptions = (url: URL, { stderr, nowMs }: Pick<Session, 'stderr
 /** A requested stream; its name is the feed ID unless the catalog was read. */
 export type RemoteFeed = { readonly feedId: FeedId; readonly name: string };
 
-/** The streams given by feed ID or by name in the server's catalog; by default all that the user may read. At least one. */
+/** The error for an account without a stream. */
+export const nothingReadable = ({ host }: URL): CommandError =>
+  new CommandError(exitCodes.refused, `This account may not read any stream of ${host}. Ask its operator for access.`);
+
+/** The streams given by feed ID or by name, else all that the user may read; at least one. A server without a catalog is read by feed ID. */
 export const findRemoteFeeds = async (
   client: Client,
   url: URL,
   raws: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly RemoteFeed[]> => {
-  const feeds = await explainRemote(url, () => lookUpFeeds(client, url, raws, signal));
-  if (feeds.length > 0) return feeds;
-  throw new CommandError(
-    exitCodes.refused,
-    `This account may not read any stream of ${url.host}. Ask its operator for access.`,
-  );
-};
-
-const lookUpFeeds = async (
-  client: Client,
-  url: URL,
-  raws: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly RemoteFeed[]> => {
-  const { feeds: catalog } = await client.discovery({ hidden: true }, { signal });
-  const nameOf = (feedId: FeedId): string => catalog.find((entry) => entry.feedId === feedId)?.name ?? feedId;
+  const { feeds: catalog } = await client.discovery({ hidden: true }, { signal }).catch((error: unknown) => {
+    if (!(error instanceof SealpostError) || error.code === 'aborted' || !raws.every(isFeedId)) throw error;
+    return { feeds: [] };
+  });
+  const names = new Map(catalog.map(({ feedId, name }) => [feedId, name]));
   const feedIds =
     raws.length > 0
       ? raws.map((raw) => pickFeed(raw, catalog, url).feedId)
-      : (await client.feeds({ signal })).feeds.map(({ feedID }) => parseFeedId(feedID));
-  return feedIds.map((feedId) => ({ feedId, name: nameOf(feedId) }));
+      : await readReadableFeeds(client, url, signal);
+  return feedIds.map((feedId) => ({ feedId, name: names.get(feedId) ?? feedId }));
+};
+
+const readReadableFeeds = async (client: Client, url: URL, signal: AbortSignal): Promise<readonly FeedId[]> => {
+  const { feeds } = await client.feeds({ signal }).catch((error: unknown) => {
+    if (!(error instanceof SealpostError) || error.code !== 'not_supported') throw error;
+    const text = `${url.host} has no list of the streams that you may read. Name the streams.`;
+    throw new CommandError(exitCodes.refused, text, { cause: error });
+  });
+  if (feeds.length === 0) throw nothingReadable(url);
+  return feeds.map(({ feedID }) => parseFeedId(feedID));
 };
 
 /** The given streams; reads the catalog only if one is given by name. */
@@ -71,6 +74,31 @@ const pickFeed = (raw: string, catalog: readonly CatalogEntry[], url: URL): Remo
   const { feedId, name } = pickStream(raw, catalog, `sealpost stream list --url ${serverAddress(url)}`);
   return { feedId: parseFeedId(feedId), name };
 };
+
+/**
+ * Pages of a stream, oldest first. Where the server no longer has what was asked for, calls `onGap` with the second that was asked for and the one that it
+ * continues at.
+ */
+export async function* readRemotePages(
+  client: Pick<Client, 'pages'>,
+  feedId: FeedId,
+  { from, to, signal }: { readonly from: number; readonly to: number; readonly signal: AbortSignal },
+  onGap: (from: number, to: number) => void,
+): AsyncGenerator<ReportPage, void> {
+  for (let start = from; start <= to; ) {
+    try {
+      yield* client.pages(feedId, { from: start, to, signal });
+      return;
+    } catch (error) {
+      const isGone = error instanceof SealpostError && error.code === 'timestamp_out_of_bounds';
+      const oldest = isGone ? Number(error.details.oldestTimestamp) : Number.NaN;
+      if (!(oldest >= start)) throw error;
+      const next = Math.ceil(oldest) + 1; // it moves on while we ask
+      onGap(start, next);
+      start = next;
+    }
+  }
+}
 
 /** Runs calls to a server; a failure becomes one line that says what to do. */
 export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise<T> => {

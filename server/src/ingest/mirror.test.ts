@@ -69,24 +69,18 @@ test('mirror: without --from it begins now, and a stream that is added later whe
   expect(await resume({ feedIds: [fine], source: 'elsewhere' }, now + 900)).toEqual([[now + 900, now + 900, null]]);
 });
 
-test('mirror: an earlier --from opens the time before, which resumes by itself until it is filled', async () => {
+test('mirror: an earlier --from opens the time before, which is read from its beginning until it is filled', async () => {
   await resume({ feedIds: [first] });
   await append(first, now, now + 1);
   expect(await resume({ feedIds: [first], from: now - 100 })).toEqual([[now - 100, now - 100, now]]);
   await append(first, now - 100, now - 60);
-  expect(await resume({ feedIds: [first] })).toEqual([[now - 100, now - 59, now]]);
-  expect(await resume({ feedIds: [first], from: now - 200 })).toEqual([[now - 200, now - 200, now - 100]]);
+  expect(await resume({ feedIds: [first] })).toEqual([[now - 100, now - 100, now]]);
+  // Another one before that makes it longer.
+  expect(await resume({ feedIds: [first], from: now - 200 })).toEqual([[now - 200, now - 200, now]]);
   expect(await resume({ feedIds: [first], filled: new Map([[first, now - 100]]) })).toEqual([
-    [now - 200, now - 59, now],
+    [now - 200, now - 200, now],
   ]);
   expect(await resume({ feedIds: [first], filled: new Map([[first, now]]) })).toEqual([[now - 200, now + 2, null]]);
-});
-
-test('mirror: an open range whose last second is stored is over', async () => {
-  await append(first, now);
-  expect(await resume({ feedIds: [first], from: now - 2 })).toEqual([[now - 2, now - 2, now]]);
-  await append(first, now - 2, now - 1);
-  expect(await resume({ feedIds: [first] })).toEqual([[now - 2, now + 1, null]]);
 });
 
 test('mirror: what was stored before it was mirrored counts as copied, and time before it is open', async () => {
@@ -105,33 +99,6 @@ test('mirror: restart reads everything again, from the beginning after every int
   expect(await resume({ feedIds: [first], from: now - 90, restart: true })).toEqual([[now - 90, now - 90, now - 9]]);
   expect(await resume({ feedIds: [first] })).toEqual([[now - 90, now - 90, now - 9]]);
   expect(await resume({ feedIds: [first], filled: new Map([[first, now - 9]]) })).toEqual([[now - 90, now - 9, null]]);
-});
-
-test('mirror: missing reports before stored ones are read again until they are filled; without later ones nothing is opened', async () => {
-  await resume({ feedIds: [first], from: now - 100 });
-  const missing = (second: number) => resume({ feedIds: [first], missing: new Map([[first, second]]) });
-  expect(await missing(now - 100)).toEqual([[now - 100, now - 100, null]]);
-  await append(first, now - 60, now - 59);
-  expect(await missing(now - 58)).toEqual([[now - 100, now - 58, null]]);
-  expect(await missing(now - 90)).toEqual([[now - 100, now - 90, now - 58]]);
-  await append(first, now - 90, now - 80);
-  expect(await missing(now - 90)).toEqual([[now - 100, now - 90, now - 58]]);
-  const filled = (until: number) => resume({ feedIds: [first], filled: new Map([[first, until]]) });
-  expect(await filled(now - 58)).toEqual([[now - 100, now - 58, null]]);
-});
-
-test('mirror: missing reports in an open range divide it', async () => {
-  await resume({ feedIds: [first], from: now - 10 });
-  await append(first, now - 10, now - 9);
-  await resume({ feedIds: [first], from: now - 100 });
-  await append(first, now - 100, now - 60); // those from 80 to 61 seconds ago were rejected
-  const missing = new Map([[first, now - 80]]);
-  expect(await resume({ feedIds: [first], missing })).toEqual([[now - 100, now - 99, now - 80]]);
-  const open = async () => (await current().admin.list('mirror')).flatMap((record) => record.open);
-  expect(await open()).toEqual([
-    { from: now - 100, until: now - 80, reread: false },
-    { from: now - 80, until: now - 8, reread: true },
-  ]);
 });
 
 test('mirror: a stream that ended long ago resumes no earlier than retention, and moves no other stream', async () => {

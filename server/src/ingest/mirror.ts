@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type FeedId, type StreamStatus, timeResolutionOf } from '@sealpost/protocol';
 import { retentionEdgeMs } from '../store/retention.ts';
-import type { MirroredStream, OpenRange, Store } from '../store/store.ts';
+import type { MirroredStream, Store } from '../store/store.ts';
 
 /** What a mirror says when it starts, and again after every interruption. */
 export type MirrorRequest = {
@@ -14,10 +14,8 @@ export type MirrorRequest = {
   readonly from?: number | undefined;
   /** Forget the remembered start, and copy everything from `from` again. */
   readonly restart?: boolean | undefined;
-  /** Open ranges that were read to their end: feed id → `until`. */
+  /** Streams whose open range was read to its end: feed id → `until`. */
   readonly filled?: ReadonlyMap<FeedId, number> | undefined;
-  /** Reports that were rejected and may be accepted now, although later ones are stored: feed id → the first second of them. */
-  readonly missing?: ReadonlyMap<FeedId, number> | undefined;
 };
 
 /** Where one stream resumes. */
@@ -45,9 +43,6 @@ export type MirrorContext = {
 /** Streams that one mirror may copy; the parser of a request rejects more. */
 export const mirrorStreamsMax = 10_000;
 
-/** Open ranges of a stream: one for each time that the start was moved back before the last one was filled. */
-const openRangesMax = 16;
-
 /** A report this close to the end of retention may expire on the way. */
 const retentionMarginMs = 60_000;
 
@@ -64,14 +59,12 @@ export const resumeMirror = async (context: MirrorContext, request: MirrorReques
   for (const feedId of request.feedIds.filter(isCopied))
     records.set(feedId, await planRecord(context, request, feedId, known.get(feedId), fallback));
   await saveRecords(context, request, [...records.values()], known);
-  return Promise.all(
-    request.feedIds.map(async (feedId) => {
-      const status = statuses.get(feedId) ?? null;
-      const record = records.get(feedId);
-      if (record === undefined) return { feedId, status, from: null, start: null, until: null };
-      return { feedId, status, from: record.from, ...(await findPlace(context, record)) };
-    }),
-  );
+  return request.feedIds.map((feedId) => {
+    const status = statuses.get(feedId) ?? null;
+    const record = records.get(feedId);
+    if (record === undefined) return { feedId, status, from: null, start: null, until: null };
+    return { feedId, status, from: record.from, ...findPlace(context, record) };
+  });
 };
 
 const planRecord = async (
@@ -81,18 +74,13 @@ const planRecord = async (
   before: MirroredStream | undefined,
   fallback: number,
 ): Promise<MirroredStream> => {
-  const { source, filled, missing, from: asked, restart = false } = request;
+  const { source, filled, from: asked, restart = false } = request;
   if (restart) return planAgain(context, feedId, source, asked ?? before?.from ?? fallback);
   if (before === undefined) return planNew(context, feedId, source, asked, fallback);
-  const unfilled = before.open.filter(({ until }) => until !== filled?.get(feedId));
-  const open = openMissing(context, feedId, unfilled, missing?.get(feedId));
+  const open = before.open.filter(({ until }) => until !== filled?.get(feedId));
   if (asked === undefined || asked >= before.from) return { ...before, source, open };
-  return {
-    feedId,
-    source,
-    from: asked,
-    open: limitRanges([{ from: asked, until: before.from, reread: false }, ...open]),
-  };
+  // What is stored between is read again: one range, not a list of those that are left.
+  return { feedId, source, from: asked, open: [{ from: asked, until: open[0]?.until ?? before.from }] };
 };
 
 /** What is stored of a stream that was not mirrored before is taken to be without gaps. */
@@ -107,37 +95,13 @@ const planNew = async (
   if (next === undefined) return { feedId, source, from: asked ?? fallback, open: [] };
   const oldest = Math.floor(next.observationsMs / 1_000);
   if (asked === undefined || asked >= oldest) return { feedId, source, from: oldest, open: [] };
-  return { feedId, source, from: asked, open: [{ from: asked, until: oldest, reread: false }] };
+  return { feedId, source, from: asked, open: [{ from: asked, until: oldest }] };
 };
 
 const planAgain = ({ store }: MirrorContext, feedId: FeedId, source: string, from: number): MirroredStream => {
   const newestMs = store.reports.latest(feedId)?.observationsMs;
   const until = newestMs === undefined ? 0 : Math.floor(newestMs / 1_000) + 1;
-  return { feedId, source, from, open: until > from ? [{ from, until, reread: true }] : [] };
-};
-
-/** Opens the time from a second to the newest report again. Without a later report no range is needed: the stream resumes there. */
-const openMissing = (
-  { store }: MirrorContext,
-  feedId: FeedId,
-  open: readonly OpenRange[],
-  from: number | undefined,
-): readonly OpenRange[] => {
-  const newestMs = store.reports.latest(feedId)?.observationsMs;
-  if (from === undefined || newestMs === undefined || newestMs < from * 1_000) return open;
-  const before = open.filter((range) => range.from < from);
-  const until = Math.max(Math.floor(newestMs / 1_000) + 1, ...open.map((range) => range.until));
-  return limitRanges([
-    ...before.map((range) => ({ ...range, until: Math.min(range.until, from) })),
-    { from, until, reread: true },
-  ]);
-};
-
-/** Merges the newest ranges where there are too many; what is stored between them is read again. */
-const limitRanges = (ranges: readonly OpenRange[]): readonly OpenRange[] => {
-  const [first, last] = [ranges[openRangesMax - 1], ranges.at(-1)];
-  if (ranges.length <= openRangesMax || first === undefined || last === undefined) return ranges;
-  return [...ranges.slice(0, openRangesMax - 1), { from: first.from, until: last.until, reread: true }];
+  return { feedId, source, from, open: until > from ? [{ from, until }] : [] };
 };
 
 const saveRecords = async (
@@ -158,19 +122,13 @@ const saveRecords = async (
 const secondAfter = (feedId: FeedId, observationsMs: number): number =>
   Math.floor(observationsMs / 1_000) + (timeResolutionOf(feedId) === 'milliseconds' ? 0 : 1);
 
-const findPlace = async (
-  context: MirrorContext,
+const findPlace = (
+  { store, nowMs, retentionDays }: MirrorContext,
   { feedId, from, open }: MirroredStream,
-): Promise<{ readonly start: number; readonly until: number | null }> => {
-  const { store } = context;
-  const oldest = Math.ceil((retentionEdgeMs(context.nowMs, context.retentionDays) + retentionMarginMs) / 1_000);
-  for (const range of open) {
-    if (range.until <= oldest) continue;
-    const { previous } = await store.reports.neighbours(feedId, range.until);
-    const after = previous === undefined || range.reread ? 0 : secondAfter(feedId, previous.observationsMs);
-    const start = Math.max(range.from, after, oldest);
-    if (start < range.until) return { start, until: range.until };
-  }
+): Pick<MirrorPlace, 'start' | 'until'> => {
+  const oldest = Math.ceil((retentionEdgeMs(nowMs, retentionDays) + retentionMarginMs) / 1_000);
+  const [range] = open;
+  if (range !== undefined && range.until > oldest) return { start: Math.max(range.from, oldest), until: range.until };
   const newestMs = store.reports.latest(feedId)?.observationsMs;
   const after = newestMs === undefined ? 0 : secondAfter(feedId, newestMs);
   return { start: Math.max(from, after, oldest), until: null };

@@ -21,7 +21,7 @@ type Holder = {
 };
 
 /** Takes a lock, or throws what `locked` makes of the pid of its living holder. Only one process at a time may be in here: the caller orders them. */
-export const takeLock = (path: string, token: string, locked: (pid: number) => Error): void => {
+export const claimLock = (path: string, token: string, locked: (pid: number) => Error): void => {
   const holder = readHolder(path);
   if (holder !== undefined && isAlive(holder, path)) throw locked(holder.pid);
   const { pid } = process;
@@ -36,8 +36,8 @@ export const takeLock = (path: string, token: string, locked: (pid: number) => E
   }
 };
 
-/** As `takeLock`, for callers without an order of their own: a file that only one process can create gives them one. */
-export const takeLockInTurn = async (path: string, token: string, locked: (pid: number) => Error): Promise<void> => {
+/** As `claimLock`, for callers without an order of their own: a file that only one process can create gives them one. */
+export const claimLockInTurn = async (path: string, token: string, locked: (pid: number) => Error): Promise<void> => {
   const turn = `${path}.turn`;
   for (;;) {
     const file = openNew(turn);
@@ -50,7 +50,7 @@ export const takeLockInTurn = async (path: string, token: string, locked: (pid: 
     else await sleep(retryMs);
   }
   try {
-    takeLock(path, token, locked);
+    claimLock(path, token, locked);
   } finally {
     removeIfPossible(turn);
   }

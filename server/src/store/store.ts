@@ -217,23 +217,15 @@ export type Account = {
   readonly rateLimits: Readonly<Record<string, number>>;
 };
 
-/** A range of a mirrored stream that is not copied yet: reports observed from one second to before another. */
-export type OpenRange = {
-  readonly from: number;
-  readonly until: number;
-  /** True: read it from its beginning after every interruption, because reports of it were stored before. */
-  readonly reread: boolean;
-};
-
-/** A stream that is copied from another server. Outside its open ranges, everything from `from` to the newest stored report is copied. */
+/** A stream that is copied from another server. Outside its open range, everything from `from` to the newest stored report is copied. */
 export type MirroredStream = {
   readonly feedId: FeedId;
   /** Host of the server that it is copied from. */
   readonly source: string;
   /** First second that is copied. */
   readonly from: number;
-  /** Oldest first; they do not overlap. */
-  readonly open: readonly OpenRange[];
+  /** At most one range, which is to be read, or read again: reports observed from one second to before another. */
+  readonly open: readonly { readonly from: number; readonly until: number }[];
 };
 
 /** The kinds of administrative records, each with its key. */

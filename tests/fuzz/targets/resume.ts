@@ -20,7 +20,7 @@ const seeds = [
     restart: true,
     filled: { [first]: 1_763_200_001 },
   },
-  { source: 'x', feedIDs: [second], missing: { [second]: 1_763_200_002 } },
+  { source: 'x', feedIDs: [second], filled: { [second]: 1_763_200_002 } },
   {
     streams: [
       { feedID: first, status: 'live', from: null, start: 1, until: 2 },
@@ -37,7 +37,6 @@ export const openResume = async (): Promise<Target> => ({
     'from',
     'restart',
     'filled',
-    'missing',
     'streams',
     'feedID',
     'status',
@@ -59,6 +58,6 @@ export const openResume = async (): Promise<Target> => ({
       return `${shapeOf(read.error.message)} ${places === undefined ? '' : 'places'}`;
     }
     requireSame(parseMirrorRequest(renderMirrorRequest(read.value)), read.value, 'a request is read as another one');
-    return `accepted ${read.value.feedIds.length} ${read.value.filled?.size} ${read.value.missing?.size} ${read.value.restart} ${read.value.from === undefined}`;
+    return `accepted ${read.value.feedIds.length} ${read.value.filled?.size} ${read.value.restart} ${read.value.from === undefined}`;
   },
 });

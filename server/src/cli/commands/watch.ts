@@ -30,7 +30,7 @@ export const watchCommand: PlainCommand = {
     const { url, wsUrl, openClient } = await readAccess(session, options);
     const client = openClient(url, session, { wsUrl });
     const signal = session.interruption();
-    const feeds = await findRemoteFeeds(client, url, raws, signal);
+    const feeds = await explainRemote(url, () => findRemoteFeeds(client, url, raws, signal));
     const isTable = session.isTerminal === true && options.json !== true;
     const board = isTable ? openBoard(session, feeds) : undefined;
     const names = new Map(feeds.map(({ feedId, name }) => [feedId, name]));

@@ -255,8 +255,6 @@ test('listener: with the token, a mirror learns where each stream resumes', asyn
   ]);
   const filled = await resume({ ...request, filled: { [stream]: now - 3 } });
   expect((await filled.json()).streams[1]).toMatchObject({ from: now - 10, start: now - 1, until: null });
-  const missing = await resume({ ...request, missing: { [stream]: now - 3 } });
-  expect((await missing.json()).streams[1]).toMatchObject({ from: now - 10, start: now - 3, until: now - 1 });
 });
 
 test.each([
@@ -268,8 +266,6 @@ test.each([
   [{ source: 'x', feedIDs: [stream], restart: 1 }, 'restart'],
   [{ source: 'x', feedIDs: [stream], filled: { [stream]: 'x' } }, 'filled'],
   [{ source: 'x', feedIDs: [stream], filled: [] }, 'filled'],
-  [{ source: 'x', feedIDs: [stream], missing: { [stream]: -1 } }, 'missing'],
-  [{ source: 'x', feedIDs: [stream], missing: 'x' }, 'missing'],
   [[], 'The body'],
   ['x'.repeat(2_097_153), 'The body'],
 ])('listener: a malformed resume is 400 and names the field (%#)', async (body, name) => {

@@ -2,7 +2,7 @@
 import { ApiError, type FeedId, malformedArgument, parseFeedId, type StreamStatus } from '@sealpost/protocol';
 import { type MirrorPlace, type MirrorRequest, mirrorStreamsMax } from '../mirror.ts';
 
-/** Longest request: every stream twice, in `feedIDs` and in `filled` or `missing`. */
+/** Longest request: every stream twice, in `feedIDs` and in `filled`. */
 export const resumeBytesMax = 2_097_152;
 const sourceLengthMax = 300;
 const secondsMax = 2 ** 32 - 1;
@@ -36,7 +36,7 @@ const readSeconds = (value: unknown, name: string): ReadonlyMap<FeedId, number> 
 
 /** Reads a request; throws an `ApiError` that names the field. */
 export const parseMirrorRequest = (text: string): MirrorRequest => {
-  const { source, feedIDs, from, restart, filled, missing } = readFields(text);
+  const { source, feedIDs, from, restart, filled } = readFields(text);
   if (typeof source !== 'string' || source === '' || source.length > sourceLengthMax)
     throw malformedArgument('source', source, `a text of 1 to ${sourceLengthMax} characters`);
   if (!Array.isArray(feedIDs) || feedIDs.length === 0 || feedIDs.length > mirrorStreamsMax)
@@ -49,23 +49,12 @@ export const parseMirrorRequest = (text: string): MirrorRequest => {
     from: from === undefined ? undefined : readSecond(from, 'from'),
     restart,
     filled: readSeconds(filled, 'filled'),
-    missing: readSeconds(missing, 'missing'),
   };
 };
 
 /** A request as it is sent. */
-export const renderMirrorRequest = (request: MirrorRequest): string => {
-  const { source, feedIds, from, restart, filled, missing } = request;
-  const toObject = (seconds: MirrorRequest['filled']) => seconds && Object.fromEntries(seconds);
-  return JSON.stringify({
-    source,
-    feedIDs: feedIds,
-    from,
-    restart,
-    filled: toObject(filled),
-    missing: toObject(missing),
-  });
-};
+export const renderMirrorRequest = ({ feedIds, filled, ...rest }: MirrorRequest): string =>
+  JSON.stringify({ ...rest, feedIDs: feedIds, filled: filled && Object.fromEntries(filled) });
 
 /** The answer as it is sent. */
 export const renderMirrorPlaces = (places: readonly MirrorPlace[]): string =>

@@ -8,7 +8,7 @@ import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId, parseFeedId, withoutTrailing } from '@sealpost/protocol';
 import { syncFolder } from '../../../runtime/file-replacement.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
-import { keepLock, takeLockInTurn } from '../../../runtime/process-lock.ts';
+import { claimLockInTurn, keepLock } from '../../../runtime/process-lock.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 const recordName = '_sealpost-export.json';
@@ -73,7 +73,7 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
   const found = await request.find(readRecord(request)?.streams ?? []); // before the folder is made: a mistake leaves none
   makeFolder(path);
   const [lock, token] = [join(path, lockName), randomUUID()];
-  await takeLockInTurn(lock, token, (pid) => {
+  await claimLockInTurn(lock, token, (pid) => {
     const text = `An export into ${path} is running: process ${pid}. Wait for it, or choose another folder.`;
     return new CommandError(exitCodes.refused, text);
   });

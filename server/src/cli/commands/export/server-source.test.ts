@@ -114,7 +114,7 @@ test.each([1_000, 100, 10])(
       expect(await run(['export', btc, '--url', url, '--format', 'csv', '--out', out])).toMatchObject({ code: 0 });
       expect(readdirSync(out)).toContain(`${btc}_2025-11-15.csv`);
       const all = await run(['export', '--all', '--url', url]);
-      expect([all.code, all.stderr]).toEqual([1, expect.stringContaining('Name the streams to export')]);
+      expect([all.code, all.stderr]).toEqual([1, expect.stringContaining('Name the streams.')]);
     });
   },
 );

@@ -1,13 +1,12 @@
 // Where an export reads from: a store, or a server through the client. Both give pages of reports in order of observation, and name what could not
 // be read.
-import { type Client, SealpostError } from '@sealpost/client';
+import type { Client } from '@sealpost/client';
 import type { ExportStream } from '@sealpost/client/export';
-import { type CatalogEntry, type FeedId, parseFeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
+import { type FeedId, parseFeedId, type ReportJson, toReportJson } from '@sealpost/protocol';
 import type { Damage, Store, StoredReport } from '../../../store/store.ts';
 import type { OpenClient } from '../../credentials.ts';
-import { CommandError, exitCodes } from '../../failure.ts';
 import { formatSecond } from '../../formats.ts';
-import { readRemoteFeeds } from '../../remote-client.ts';
+import { findRemoteFeeds, readRemotePages } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { findReadableStream } from '../../stream-argument.ts';
 
@@ -92,48 +91,13 @@ export const createServerSource = (
     },
   });
   return {
-    find: (raws) => findOnServer(client, url, raws, signal),
+    find: (raws) => findRemoteFeeds(client, url, raws, signal),
     pages: (stream, span) => {
       reading = stream.name;
       return serverPages(client, stream, span, signal, (problem) => void problems.push(problem));
     },
     takeProblems: () => [...new Set(problems.splice(0))],
   };
-};
-
-const findOnServer = async (
-  client: Client,
-  url: URL,
-  raws: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly ExportStream[]> => {
-  const named = raws.length > 0 ? await readRemoteFeeds(client, url, raws, signal) : undefined;
-  const feedIds = named?.map(({ feedId }) => feedId) ?? (await readableFeeds(client, url, signal));
-  const catalog = await namesOf(client, signal);
-  return feedIds.map((feedId) => ({ feedId, name: catalog.find((one) => one.feedId === feedId)?.name ?? feedId }));
-};
-
-const readableFeeds = async (client: Client, url: URL, signal: AbortSignal): Promise<readonly FeedId[]> => {
-  const { feeds } = await client.feeds({ signal }).catch((error: unknown) => {
-    if (!(error instanceof SealpostError) || error.code !== 'not_supported') throw error;
-    const text = `${url.host} has no list of the streams that you may read. Name the streams to export.`;
-    throw new CommandError(exitCodes.refused, text, { cause: error });
-  });
-  if (feeds.length > 0) return feeds.map(({ feedID }) => parseFeedId(feedID));
-  throw new CommandError(
-    exitCodes.refused,
-    `This account may not read any stream of ${url.host}. Ask its operator for access.`,
-  );
-};
-
-/** The catalog, for names: a server without one is read by feed ID. */
-const namesOf = async (client: Client, signal: AbortSignal): Promise<readonly CatalogEntry[]> => {
-  try {
-    return (await client.discovery({ hidden: true }, { signal })).feeds;
-  } catch (error) {
-    if (error instanceof SealpostError && error.code !== 'aborted') return [];
-    throw error;
-  }
 };
 
 async function* serverPages(
@@ -143,24 +107,13 @@ async function* serverPages(
   signal: AbortSignal,
   tell: (problem: string) => void,
 ): AsyncGenerator<readonly ReportJson[]> {
-  let [start, hasBegun] = [from, false];
-  while (start <= to) {
-    try {
-      for await (const { reports } of client.pages(feedId, { from: start, to, signal })) {
-        hasBegun = true;
-        yield reports;
-      }
-      return;
-    } catch (error) {
-      if (!(error instanceof SealpostError)) throw error;
-      const oldest = error.code === 'timestamp_out_of_bounds' ? Number(error.details.oldestTimestamp) : Number.NaN;
-      if (oldest >= start) {
-        if (hasBegun || from > 0)
-          tell(
-            `${name}: the server keeps reports from ${formatSecond(Math.ceil(oldest))} on; earlier ones are missing.`,
-          );
-        start = Math.ceil(oldest) + 1; // it moves on while we ask
-      } else throw error;
-    }
+  let hasBegun = false;
+  const onGap = (_: number, start: number): void => {
+    if (hasBegun || from > 0)
+      tell(`${name}: the server keeps reports from ${formatSecond(start - 1)} on; earlier ones are missing.`);
+  };
+  for await (const { reports } of readRemotePages(client, feedId, { from, to, signal }, onGap)) {
+    hasBegun = true;
+    yield reports;
   }
 }

@@ -17,7 +17,7 @@ import {
 import type { AdminStore } from '../../../store/store.ts';
 import { type RawOptions, readJsonFile } from '../../command-options.ts';
 import { asUsage, CommandError, exitCodes } from '../../failure.ts';
-import { serverAddress } from '../../remote-client.ts';
+import { nothingReadable, serverAddress } from '../../remote-client.ts';
 import type { Session } from '../../session.ts';
 import { pickStream } from '../../stream-argument.ts';
 import { registerSignerSets } from '../signers.ts';
@@ -124,7 +124,7 @@ const listFeeds = async (
     raws.length > 0 ? raws.map(find) : (file?.map(({ feedId }) => feedId) ?? (await readFeeds(client, url, signal)));
   const feedIds = [...new Set(listed)];
   if (feedIds.length > 0) return feedIds;
-  throw refused(`This account may not read any stream of ${url.host}. Ask its operator for access.`);
+  throw nothingReadable(url);
 };
 
 /** All that the user may read; at a server that does not say that, all that it lists. */

@@ -34,10 +34,8 @@ export type MirrorParts = {
 
 /** The state of one stream that the target does not know. */
 type Copy = {
-  /** Reports of these seconds, both included, may not be stored, although the target has later ones. */
-  rewind: { readonly from: number; readonly to: number } | undefined;
-  /** First second of rejected reports, until the target knows that they are missing. */
-  missing: number | undefined;
+  /** How far an open range was read: the target only knows whether all of it was. */
+  read: { readonly start: number; readonly until: number; readonly next: number } | undefined;
   /** The bytes of the report that was acknowledged last; only of a stream that counts milliseconds. */
   newest: string | undefined;
   /** Not tried before; a clock that never goes back. */
@@ -116,7 +114,7 @@ const describeTransient = (error: unknown, url: URL): Problem | undefined => {
 async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
   const { target, signal, url } = run;
   if (performance.now() >= run.refreshAtMs) await refresh(run);
-  const places = await resumeAfterSession(run);
+  const places = await resume(run);
   const spans = selectSpans(run, places);
   if (!run.isStarted) start(run, places, spans);
   if (spans.length === 0) {
@@ -147,29 +145,17 @@ async function* copyOnce(run: Run): AsyncGenerator<readonly LineResult[]> {
   if (performance.now() - startedMs < backOffMinMs) await sleepUntil(backOffMinMs, signal); // one that ends at once must not spin
 }
 
-const resume = async (run: Run, missing?: ReadonlyMap<FeedId, number>): Promise<readonly MirrorPlace[]> => {
+const resume = async (run: Run): Promise<readonly MirrorPlace[]> => {
   const { target, url, feedIds, from, signal, filled } = run;
   const restart = run.restart && !run.isStarted;
   const source = serverAddress(url).replace(/^.*:\/\//, '');
-  const places = await target.resume({ source, feedIds, from, restart, filled, missing }, signal);
+  const places = await target.resume({ source, feedIds, from, restart, filled }, signal);
   run.filled = new Map();
   return places;
 };
 
-/** Also tells the target which reports are missing. Not during a session: it may still store later ones, which the target must know of. */
-const resumeAfterSession = async (run: Run): Promise<readonly MirrorPlace[]> => {
-  const missing = new Map<FeedId, number>();
-  for (const feedId of run.feedIds) {
-    const second = run.copies.get(feedId)?.missing;
-    if (second !== undefined) missing.set(feedId, second);
-  }
-  const places = await resume(run, missing);
-  for (const feedId of missing.keys()) copyOf(run, feedId).missing = undefined;
-  return places;
-};
-
 const copyOf = ({ copies }: Run, feedId: FeedId): Copy => {
-  const created = { rewind: undefined, missing: undefined, newest: undefined, retryAtMs: 0, holds: 0 };
+  const created = { read: undefined, newest: undefined, retryAtMs: 0, holds: 0 };
   const copy: Copy = copies.get(feedId) ?? created;
   copies.set(feedId, copy);
   return copy;
@@ -178,9 +164,10 @@ const copyOf = ({ copies }: Run, feedId: FeedId): Copy => {
 /** The streams to copy now: registered, not ended, and not held up. */
 const selectSpans = (run: Run, places: readonly MirrorPlace[]): readonly StreamSpan[] =>
   places.flatMap(({ feedId, start, until }): readonly StreamSpan[] => {
-    const { rewind, retryAtMs } = copyOf(run, feedId);
+    const { read, retryAtMs } = copyOf(run, feedId);
     if (start === null || performance.now() < retryAtMs) return [];
-    return [{ feedId, start: Math.min(start, rewind?.from ?? start), until }];
+    const isSame = read?.until === until && read.start <= start;
+    return [{ feedId, start: isSame ? Math.max(start, read.next) : start, until }];
   });
 
 const start = (run: Run, places: readonly MirrorPlace[], spans: readonly StreamSpan[]): void => {
@@ -263,11 +250,10 @@ const endStreams = async (run: Run, places: readonly MirrorPlace[]): Promise<voi
 };
 
 /** True if the target has the newest report of the source, and all before it. */
-const isCopied = ({ rewind, newest }: Copy, start: number, report: ReportJson | undefined): boolean => {
-  const next = Math.min(start, rewind?.from ?? start);
-  if (report === undefined || report.observationsTimestamp < next) return true;
+const isCopied = ({ newest }: Copy, start: number, report: ReportJson | undefined): boolean => {
+  if (report === undefined || report.observationsTimestamp < start) return true;
   // A stream that counts milliseconds resumes in the second of its newest report, which may have more.
-  return report.observationsTimestamp === next && report.fullReport === newest;
+  return report.observationsTimestamp === start && report.fullReport === newest;
 };
 
 /** Undefined: the source has none. */
@@ -280,17 +266,8 @@ const readNewest = async (client: Client, feedId: FeedId, signal: AbortSignal): 
   }
 };
 
-/** Reports are acknowledged in order, so those to read again begin after this one. */
-const acknowledge = (copy: Copy, feedId: FeedId, report: ReportJson): void => {
-  const next = startAfter(feedId, [report], 0);
-  const { rewind } = copy;
-  if (rewind !== undefined)
-    copy.rewind = next > rewind.to ? undefined : { from: Math.max(rewind.from, next), to: rewind.to };
-  if (timeResolutionOf(feedId) === 'milliseconds') copy.newest = report.fullReport;
-  copy.holds = 0;
-};
-
 const createFindings = (run: Run, stop: AbortController, places: readonly MirrorPlace[]): SessionFindings => {
+  const placeOf = new Map(places.map((place) => [place.feedId, place]));
   const hold = (feedId: FeedId, holdMs: (copy: Copy) => number): void => {
     const copy = copyOf(run, feedId);
     copy.retryAtMs = performance.now() + holdMs(copy);
@@ -304,16 +281,12 @@ const createFindings = (run: Run, stop: AbortController, places: readonly Mirror
     copied: (feedId, report) => {
       const copy = copyOf(run, feedId);
       if (copy.holds > 0) for (const key of run.told) if (key.startsWith('blocked ')) run.told.delete(key);
-      acknowledge(copy, feedId, report);
+      const { start = null, until = null } = placeOf.get(feedId) ?? {};
+      if (start !== null && until !== null) copy.read = { start, until, next: startAfter(feedId, [report], 0) };
+      if (timeResolutionOf(feedId) === 'milliseconds') copy.newest = report.fullReport;
+      copy.holds = 0;
     },
-    unsent: (feedId, second) => {
-      const copy = copyOf(run, feedId);
-      const { from, to } = copy.rewind ?? { from: second, to: second };
-      copy.rewind = { from: Math.min(second, from), to: Math.max(second, to) };
-    },
-    blocked: (feedId, second, code, message) => {
-      const copy = copyOf(run, feedId);
-      copy.missing = Math.min(second, copy.missing ?? second);
+    blocked: (feedId, code, message) => {
       hold(feedId, ({ holds }) => backoffMs(holds, holdMinMs, holdMaxMs));
       run.refreshAtMs = 0; // a new signer set or stream at the source, perhaps
       tellOnce(`blocked ${code}`, `${code}: ${message} Affected streams wait; the first is ${feedId}.`);

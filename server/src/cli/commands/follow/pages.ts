@@ -1,8 +1,9 @@
 // The past of many streams over REST: one page at a time of each, a few streams at once, in order within a stream. Pages are read ahead while
 // the caller stores the ones before; it holds at most `parallelMax` of them.
 import { type Client, type ReportPage, SealpostError } from '@sealpost/client';
-import { type FeedId, type ReportJson, timeResolutionOf } from '@sealpost/protocol';
+import { type FeedId, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import { backoffMs } from '../../../runtime/backoff.ts';
+import { readRemotePages } from '../../remote-client.ts';
 
 /** Where to read a stream: from a second on, to before another or to the newest report. */
 export type StreamSpan = { readonly feedId: FeedId; readonly start: number; readonly until: number | null };
@@ -87,8 +88,12 @@ const readNext = async (job: Job, parts: PagesParts): Promise<Step> => {
   const { client, signal } = parts;
   const { feedId, until } = job;
   if (until !== null && job.start >= until) return { job, next: 'end' };
-  const end = until === null ? {} : { to: until - 1 };
-  job.pages ??= client.pages(feedId, { from: job.start, ...end, signal });
+  const onGap = (from: number, to: number): void => {
+    parts.onGap(feedId, from, to);
+    job.start = to;
+  };
+  const to = until === null ? secondsMax : until - 1;
+  job.pages ??= readRemotePages(client, feedId, { from: job.start, to, signal }, onGap);
   try {
     const { value, done } = await job.pages.next();
     job.failures = 0;
@@ -114,13 +119,6 @@ export const startAfter = (feedId: FeedId, reports: readonly ReportJson[], start
 };
 
 const recover = (job: Job, error: SealpostError, parts: PagesParts): Step => {
-  const { oldestTimestamp } = error.details;
-  if (error.code === 'timestamp_out_of_bounds' && typeof oldestTimestamp === 'number' && oldestTimestamp >= job.start) {
-    const to = Math.ceil(oldestTimestamp) + 1; // it moves on while we ask
-    parts.onGap(job.feedId, job.start, to);
-    job.start = to;
-    return { job, next: 'more' };
-  }
   if (!error.retryable && error.code !== 'unexpected_answer')
     return { job, read: { feedId: job.feedId, reports: [], refusal: error }, next: 'drop' };
   if (job.failures === 0) parts.onTrouble(error);

@@ -1,5 +1,5 @@
 // One uninterrupted run of a mirror: reports of the source become lines for the target, in order, and count as copied when the target has
-// acknowledged them. What was sent and not acknowledged is read again by the next one.
+// acknowledged them. The next one resumes after the newest stored one.
 import type { Client, SealpostError } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import { mayPass } from '../../../ingest/held-back.ts';
@@ -13,10 +13,8 @@ import type { MirrorTarget } from './target.ts';
 export type SessionFindings = {
   /** The target acknowledged a report of a stream, and all before it that this session read. */
   readonly copied: (feedId: FeedId, report: ReportJson) => void;
-  /** Reports from this second on were sent, or could have been, and are not stored. */
-  readonly unsent: (feedId: FeedId, second: number) => void;
-  /** The target rejects the reports of a stream, from this second on, until something is changed there. */
-  readonly blocked: (feedId: FeedId, second: number, code: RejectionCode, message: string) => void;
+  /** The target rejects the reports of a stream until something is changed there. */
+  readonly blocked: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The target rejected one report for good. */
   readonly rejected: (feedId: FeedId, code: RejectionCode, message: string) => void;
   /** The source rejects requests for a stream. */
@@ -59,13 +57,12 @@ export async function* runSession(
   const blocked = new Set<string>();
   const settle = (result: LineResult): void => {
     const report = sent.take();
-    const [feedId, second] = [parseFeedId(report.feedID), report.observationsTimestamp];
+    const feedId = parseFeedId(report.feedID);
     const { code, message } = result;
     // The stream waits, so that no report is skipped.
     if (code !== null && mayPass(code)) {
-      if (!blocked.has(feedId)) findings.blocked(feedId, second, code, message ?? '');
+      if (!blocked.has(feedId)) findings.blocked(feedId, code, message ?? '');
       blocked.add(feedId);
-      findings.unsent(feedId, second);
       stop.abort();
     } else if (!blocked.has(feedId)) findings.copied(feedId, report);
     if (code !== null && !mayPass(code)) findings.rejected(feedId, code, message ?? '');
@@ -82,8 +79,6 @@ export async function* runSession(
     stop.abort();
     clearInterval(watch);
     sent.close();
-    for (const { feedID, observationsTimestamp } of sent.left())
-      findings.unsent(parseFeedId(feedID), observationsTimestamp);
   }
 }
 
@@ -122,7 +117,6 @@ const createSent = () => {
       if (count() < sentMax) wake();
       return report;
     },
-    left: () => reports.slice(taken),
     /** How long the oldest has waited since anything was acknowledged. */
     waitingMs: () => (count() === 0 ? 0 : performance.now() - movedMs),
     /** Resolves when fewer than the most are on their way, or it is closed. */

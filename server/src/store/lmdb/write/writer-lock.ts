@@ -1,6 +1,6 @@
 // The lock that allows one process per folder to write reports. The fence in the database stops a writer that was replaced (D136).
 import { join } from 'node:path';
-import { giveLockBack, isLocked, keepLock, takeLock } from '../../../runtime/process-lock.ts';
+import { claimLock, giveLockBack, isLocked, keepLock } from '../../../runtime/process-lock.ts';
 import type { DamageLog } from '../../damage.ts';
 import { StoreError } from '../../store.ts';
 import type { Environment } from '../environment.ts';
@@ -21,7 +21,7 @@ export const takeWriterLock = (
 ): (() => void) => {
   const [path, { token }] = [lockOf(folder), place];
   try {
-    takePlace(arbiter, place, damage, () => takeLock(path, token, (pid) => lockedError(folder, pid)));
+    takePlace(arbiter, place, damage, () => claimLock(path, token, (pid) => lockedError(folder, pid)));
   } catch (error) {
     giveLockBack(path, token);
     throw writeFailure(folder, error);
