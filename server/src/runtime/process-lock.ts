@@ -4,7 +4,6 @@ import { closeSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, wr
 import { utimes } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openNew } from './file-replacement.ts';
-import { processExists } from './process-exists.ts';
 
 const beatMs = 2_000;
 const beatMissingMs = 10_000;
@@ -124,6 +123,15 @@ const startOf = (pid: number): string | undefined => {
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
+  }
+};
+
+/** Another user's counts too. A process that ended and was not reaped yet still exists. */
+const processExists = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return Object(error).code === 'EPERM';
   }
 };
 

@@ -75,7 +75,9 @@ test('simulate: live reports are lines for people on a terminal, until the inter
   const { code, stdout } = await run(args, { interruption: interruption.signal, terminal });
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^[0-9:]{8} {2}BTC\/USD-Streams-CexPrice .* 2 signatures\n$/),
+    expect.stringMatching(
+      /^\d\d:\d\d:\d\d {2}BTC\/USD-Streams-CexPrice +price [\d.]+ {2}bid [\d.]+ {2}ask [\d.]+ {2}2 signatures\n$/,
+    ),
   ]);
 });
 

@@ -1,5 +1,6 @@
 // The command `sealpost simulate`: writes signed reports of a simulated oracle network to files, or live ones to stdout.
-import { networkTypes } from '@sealpost/protocol';
+import { formatDecimal } from '@sealpost/client';
+import { decodeFullReport, decodeReportBody, networkTypes, type ReportJson, reportSchemas } from '@sealpost/protocol';
 import { createStreams, followClock, type HistoryFiles, historyFileNames, writeHistory } from '@sealpost/simulator';
 import { makeFolder } from '../../../runtime/make-folder.ts';
 import type { PlainCommand } from '../../command.ts';
@@ -9,7 +10,6 @@ import { createProgress } from '../../progress.ts';
 import { printJson, type Session } from '../../session.ts';
 import { timeForms } from '../../time-arguments.ts';
 import { parseSimulateOptions, type SimulateOptions, type SimulateSettings } from './arguments.ts';
-import { renderLiveReport } from './live-report.ts';
 
 export const simulateCommand: PlainCommand = {
   name: 'simulate',
@@ -106,4 +106,17 @@ const followLive = async (session: Session, { simulation }: LiveSettings): Promi
       : JSON.stringify(report);
     await session.write(`${text}\n`);
   }
+};
+
+/** A live report as one line for a terminal: time, name of its stream, price, bid and ask if it has them, signatures. */
+const renderLiveReport = (report: ReportJson, name: string, nameWidth: number): string => {
+  const { body: encoded, signatures } = decodeFullReport(report.fullReport);
+  const body = decodeReportBody(encoded);
+  const values = new Map(Object.entries(body));
+  const headline: { price: string; bid?: string; ask?: string } = reportSchemas[body.version].headline;
+  const show = (label: string, field: string | undefined) =>
+    field === undefined ? '' : `  ${label} ${formatDecimal(BigInt(values.get(field) ?? 0))}`;
+  const time = new Date(report.observationsTimestamp * 1_000).toISOString().slice(11, 19);
+  const prices = `${show(headline.price, headline.price)}${show('bid', headline.bid)}${show('ask', headline.ask)}`;
+  return `${time}  ${name.padEnd(nameWidth)}${prices}  ${signatures.length} signatures`;
 };
