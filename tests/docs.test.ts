@@ -68,6 +68,14 @@ test('docs: every path that a document names exists', () => {
   }
 });
 
+test('docs: reliability.md has a row for each test with a full count', () => {
+  const rows = readText('docs/reliability.md');
+  const counted = readSources().filter(
+    ({ path, text }) => /\.(test|fuzz)\.ts$/.test(path) && text.includes('countOf('),
+  );
+  expect(counted.map(({ path }) => path).filter((path) => !rows.includes(`\`${path}\``))).toEqual([]);
+});
+
 test('docs: the folder map has a row for each folder of the project, and no other', () => {
   const map = (readText('ARCHITECTURE.md').split('## Folder map')[1] ?? '').split('## Recipes')[0] ?? '';
   const rows = [...map.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, folder]) => folder as string);

@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What the tests themselves are told by variables: how much to run, and where to write. */
-const ofTests = /^SEALPOST_(?:BAR_.*|SCREENSHOTS)$/;
+/** What the tests themselves are told by a variable: where to write. */
+const ofTests = /^SEALPOST_SCREENSHOTS$/;
 
 /** An environment without settings and with another home folder. Caches stay where they are, and so does what npm and git are configured with. */
 export const isolate = (env: NodeJS.ProcessEnv, home: string, emptyHome: string): NodeJS.ProcessEnv => ({

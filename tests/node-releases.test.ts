@@ -5,14 +5,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { basename, join } from 'node:path';
 import { stripVTControlCharacters as plain, promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countOf } from './bars/tally.ts';
 import { bundleModules, threadModules } from './bundled-threads.ts';
 import { allowedCores } from './load/cores.ts';
+import { countOf } from './support/full-count.ts';
 import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
 import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
 /** Releases that also get the whole contract of the store, the newest first: none in `npm test`, because it takes as much CPU as all others together. */
-const wholeReleases = nodeReleases.slice(Math.max(0, nodeReleases.length - countOf('42')));
+const wholeReleases = nodeReleases.slice(Math.max(0, nodeReleases.length - countOf(0, 3)));
 const storeSuite = 'server/src/store/lmdb/engine.test.ts';
 /** What runs on each release: where Node's internals are used, or its own formats. */
 const closest = [

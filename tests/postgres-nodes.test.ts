@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type Body, toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
-import { tally } from './bars/tally.ts';
+import { tally } from './support/full-count.ts';
 import { openSocket } from './support/live-clients.ts';
 import { createWorld, fetchSigned, runCommand, type Server, startServer, type World } from './support/real-program.ts';
 import { act, testStream } from './support/running-ingest.ts';
@@ -175,7 +175,7 @@ test('postgres nodes: an account has its limit once, however many nodes it asks'
   );
   const rightful = limit * (1 + (performance.now() - startedMs) / 1_000);
   const allowed = counts.reduce((sum, count) => sum + count);
-  tally({ 'times the limit granted by two nodes on PostgreSQL, at most': allowed / rightful });
+  tally({ 'times the limit granted by two nodes on PostgreSQL': allowed / rightful });
   expect(allowed / rightful).toBeGreaterThan(0.9);
   expect(allowed / rightful).toBeLessThan(1.1);
   expect(await setLimit(1_000)).toMatchObject({ code: 0 });

@@ -2,9 +2,9 @@
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRandom } from './bars/random.ts';
-import { barSeed, countOf, tally } from './bars/tally.ts';
 import { badCases, goodCases, lostCases, type Material, otherCases, type RawCase } from './raw-requests.ts';
+import { countOf, seedOf, tally } from './support/full-count.ts';
+import { createRandom } from './support/random.ts';
 import { type Exchange, exchange, head, type RawAnswer, toLines } from './support/raw-http.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
@@ -88,11 +88,11 @@ describe.each([
   });
 });
 
-const changes = countOf('5');
+const changes = countOf(1_000, 100_000);
 const atOnce = 20;
 
 test(`raw sockets: one changed byte of what is signed never reads anything, ${changes} times`, async () => {
-  const seed = barSeed(20_251_115);
+  const seed = seedOf(20_251_115);
   const roll = createRandom(seed);
   const lines = sign(target);
   const original = Buffer.from(head(`GET ${target} HTTP/1.1`, 'Host: sealpost.test', 'Connection: close', ...lines));

@@ -3,7 +3,7 @@ import { dayMs } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { tally, tallyControl } from './bars/tally.ts';
+import { tally, tallyControl } from './support/full-count.ts';
 import {
   createWorld,
   fetchSigned,

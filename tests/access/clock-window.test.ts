@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { authHeaders, emptyBodySha256, stringToSign } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tally } from '../bars/tally.ts';
+import { tally } from '../support/full-count.ts';
 import { exchange, head, type RawAnswer } from '../support/raw-http.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';

@@ -5,12 +5,12 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { openEvents, openSocket, signLive } from '../support/live-clients.ts';
 import { head, toLines } from '../support/raw-http.ts';
 import { createWorld, type Server, startServer, type World } from '../support/real-program.ts';
 
-const replays = countOf('replays');
+const replays = countOf(40, 2_000);
 let world: World;
 let server: Server | undefined;
 const closings: (() => void)[] = [];

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Account } from '../../server/src/store/store.ts';
-import { countOf, tally } from '../bars/tally.ts';
+import { countOf, tally } from '../support/full-count.ts';
 import { createWorld, fetchSigned, runCommand, startServer, type World } from '../support/real-program.ts';
 import { act } from '../support/running-ingest.ts';
 
-const secrets = countOf('14');
+const secrets = countOf(100, 10_000);
 let world: World;
 let readers: readonly { readonly userId: string; readonly secret: string }[];
 

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Account, Store } from '../../server/src/store/store.ts';
-import { countOf, tally } from '../bars/tally.ts';
+import { countOf, tally } from '../support/full-count.ts';
 import { openSocket } from '../support/live-clients.ts';
 import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
 import { act } from '../support/running-ingest.ts';
 import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
 
-const rotations = countOf('11');
+const rotations = countOf(2, 300);
 let postgres: RunningPostgres;
 let world: World;
 let nodes: readonly Server[];
@@ -125,13 +125,14 @@ test(`rotation: ${rotations} secrets in turn under load on two nodes fail no req
   await clients.stop();
   await change((account) => ({ ...account, entitlements: [] }));
   const entitlementMs = await untilAll(current.secret, 401);
-  tally({
-    ...clients.seen,
-    'ms until a new secret works at both nodes, at most': worst.added,
-    'ms until a revoked one is rejected at both, at most': worst.revoked,
-    'ms until its WebSockets are closed, at most': worst.sockets,
-    'ms until a removed entitlement holds at both, at most': entitlementMs,
-  });
+  tally(clients.seen);
+  const waits = {
+    'ms until a new secret works at both nodes': worst.added,
+    'ms until a revoked one is rejected at both': worst.revoked,
+    'ms until its WebSockets are closed': worst.sockets,
+    'ms until a removed entitlement holds at both': entitlementMs,
+  };
+  for (const [what, ms] of Object.entries(waits)) tally({ [what]: ms }, { [what]: 1_000 });
   expect(clients.seen.failed).toBe(0);
   expect(clients.seen.requests).toBeGreaterThan(10);
 }, 3_600_000);

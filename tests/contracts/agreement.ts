@@ -12,7 +12,7 @@ import {
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
 import { verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
-import { createRandom, type Random } from '../bars/random.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { compileAll } from './compile.ts';
 import { createBody, createNetworks, type Networks } from './reports.ts';
 import { openWorld, type World } from './world.ts';

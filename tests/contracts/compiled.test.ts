@@ -4,8 +4,8 @@ import { encodeReportBody, type Hex } from '@sealpost/protocol';
 import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
 import { verifierSelectors } from '../../server/src/sandbox/chain/chain.ts';
-import { createRandom } from '../bars/random.ts';
-import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
+import { createRandom } from '../support/random.ts';
 import { secondStream } from '../support/signed-reports.ts';
 import { readText } from '../support/source-tree.ts';
 import { alterations, openVerifiers, runAgreement } from './agreement.ts';
@@ -139,10 +139,10 @@ test('contracts: a consumer that asks for the fee manager and sends ether works 
   }
 });
 
-const count = countOf('onchain');
+const count = countOf(200, 10_000);
 
 test('agreement: our contract accepts exactly what verify accepts, and so do the published contracts, but for the encoding', async () => {
-  const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, barSeed(1));
+  const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, seedOf(1));
   tally({ accepted, disagreements: disagreements.length });
   tallyControl({ 'more accepted': Object.values(publishedOnly).reduce((sum, one) => sum + one, 0) });
   expect(disagreements).toEqual([]);

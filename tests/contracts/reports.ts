@@ -8,7 +8,7 @@ import {
   type SignerSet,
 } from '@sealpost/protocol';
 import { createNetwork, type Network } from '@sealpost/simulator';
-import type { Random } from '../bars/random.ts';
+import type { Random } from '../support/random.ts';
 
 const versions = Object.keys(reportSchemas).map(Number) as SchemaVersion[];
 

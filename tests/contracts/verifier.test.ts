@@ -4,7 +4,7 @@ import { decodeFullReport, encodeFullReport, type FullReport, type Hex, type Sig
 import * as AbiParameters from 'ox/AbiParameters';
 import { beforeAll, expect, test } from 'vitest';
 import { verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
-import { createRandom } from '../bars/random.ts';
+import { createRandom } from '../support/random.ts';
 import { createBody, createNetworks, type Networks } from './reports.ts';
 import { accounts, openWorld, type World } from './world.ts';
 

@@ -6,8 +6,8 @@ import { encodeBlock, openBlock } from '../../server/src/store/format/report-blo
 import { openEnvironment, openTable } from '../../server/src/store/lmdb/environment.ts';
 import { pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
 import { streamOfKey } from '../../server/src/store/lmdb/report-tables.ts';
-import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
+import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { type DamageResult, damagePrograms, examine, runDamage } from './damage.ts';
 import { flipInFile } from './flip.ts';
 import { type Part, partsOf } from './pages.ts';
@@ -30,7 +30,7 @@ const seeded = (seed: number) => () => {
   return seed / 2 ** 32;
 };
 
-const flips = countOf('29');
+const flips = countOf(5, 100);
 
 const words = ({ unaffected, contained, refused, died }: Omit<DamageResult, 'faults'>) => ({
   'without effect': unaffected,
@@ -40,7 +40,7 @@ const words = ({ unaffected, contained, refused, died }: Omit<DamageResult, 'fau
 });
 
 test(`damage: ${flips} flipped bits, each costs what its record held and nothing else, and is named`, async () => {
-  const { faults, ...counts } = await runDamage(programs, world, flips, seeded(barSeed(13)));
+  const { faults, ...counts } = await runDamage(programs, world, flips, seeded(seedOf(13)));
   tally({ faults: faults.length, ...words(counts) });
   expect(faults).toEqual([]);
   expect(counts.contained).toBeGreaterThan(flips / 4);

@@ -4,7 +4,7 @@ import type { ReportJson } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createSignInCode } from '../../server/src/access/sign-in-code.ts';
-import { countOf } from '../bars/tally.ts';
+import { countOf } from '../support/full-count.ts';
 import { fetchSigned } from '../support/real-program.ts';
 import { type ExplorerWorld, openExplorerTimeoutMs, openExplorerWorld, testTimeoutMs as timeout } from './world.ts';
 
@@ -58,7 +58,7 @@ const pages: Readonly<
   },
 };
 
-const widthCount = countOf('pages');
+const widthCount = countOf(2, 4);
 /** Pixels; narrow ones are of touch screens. */
 const widths = [1_280, 390, 1_440, 1_024, 768, 320].slice(0, widthCount);
 /** The docs take axe-core seconds, and are tested in parts; the other is of few elements. */

@@ -1,12 +1,12 @@
-// A whole node whose system calls fail: in `npm test` a sample of the cases that `npm run bar -- calls` runs.
+// A whole node whose system calls fail: in `npm test` a sample of the cases.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
+import { isFull, tally, tallyControl } from '../support/full-count.ts';
 import { allCases, type Case, callsPrograms, runFailingCalls } from './cases.ts';
 import { createPreload, missingCompiler, type Preload, type Rule } from './preload.ts';
 import { type CallsWorld, createCallsWorld, startCallsNode } from './world.ts';
@@ -43,14 +43,13 @@ const sample: readonly Case[] = [
   { call: 'accept', error: 'EMFILE', times: 10, place: 'reports' },
 ];
 
-const count = countOf('calls');
-const chosen = count > sample.length ? allCases : sample;
+const chosen = isFull ? allCases : sample;
 
 test('failing calls: readers are answered, what is acknowledged is stored after a kill -9, and writing resumes', async ({
   skip,
 }) => {
   if (missing !== undefined) skip(missing);
-  const perNode = chosen === sample ? sample.length : 1;
+  const perNode = isFull ? 2 : sample.length;
   const outcome = await runFailingCalls(programs, preload, world, chosen, { perNode });
   const { acknowledged, refused, lost, unused, faulty } = outcome;
   tally({

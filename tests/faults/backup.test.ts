@@ -7,7 +7,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 
 let programs: Programs;
@@ -21,7 +21,7 @@ afterAll(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const backups = countOf('31');
+const backups = countOf(2, 100);
 
 /** What was acknowledged and is not in a store byte for byte. */
 const lostOf = async (folder: string, acks: ReadonlyMap<string, string>): Promise<number> => {

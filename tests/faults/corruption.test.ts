@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unpackReport } from '../../server/src/store/format/packed-report.ts';
-import { countOf, tally } from '../bars/tally.ts';
+import { countOf, tally } from '../support/full-count.ts';
 import { createHealthyStore, type HealthyStore, runTruncation } from './corruption.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 
@@ -43,7 +43,7 @@ test('corruption: the control, which reads without checksums, serves wrong bytes
 
 /** Of every kind, then more of them, evenly spread. */
 const shares = [0, 0.001, 0.02, 0.3, 0.6, 0.9, 0.99];
-const cuts = Math.max(shares.length, countOf('29') / 10);
+const cuts = Math.max(shares.length, countOf(5, 100) / 10);
 const spread = Array.from({ length: cuts - shares.length }, (_, i) => (i + 0.5) / (cuts - shares.length));
 
 test.each([...shares, ...spread])('corruption: a file cut to %f of itself is refused by name', async (keep) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
 const { report } = await createSignedReports();
@@ -59,7 +59,7 @@ const lostOf = async (store: Store, reports: readonly StoredReport[]): Promise<n
 
 /** Bytes of other files that leave ever more space for the store, so that each filling stores something. */
 const ballasts = [3_000_000, 2_000_000, 1_200_000];
-const fillings = countOf('28');
+const fillings = countOf(2, 80);
 
 /** Fills the disk and frees it again, as often as there is ballast; returns what was acknowledged, and how much of it was lost. */
 const fillInTurns = async (home: string, turns: number): Promise<{ acknowledged: number; lost: number }> => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { runMirrorFaults } from './mirror.ts';
 
 /** The same faults at the same moments in every run. */
@@ -8,9 +8,9 @@ const createRandom = (seed: number) => () => {
   return seed / 2 ** 31;
 };
 
-const minutes = countOf('mirror');
+const minutes = countOf(0.1, 7);
 const isFull = minutes >= 1;
-const random = createRandom(barSeed(7) % 2 ** 31);
+const random = createRandom(seedOf(7) % 2 ** 31);
 const plan = isFull
   ? { pastSeconds: 600, durationMs: minutes * 60_000, speed: 1, kills: 10, cuts: 5, random }
   : { streams: 4, pastSeconds: 300, durationMs: 8_000, speed: 20, kills: 3, cuts: 2, random };

@@ -2,7 +2,7 @@
 // all processes of the server are killed, and everything must be there.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { partsOf } from './store-parts.ts';
@@ -50,7 +50,7 @@ const killAfterWrites = async (
   return { acknowledged: parts.length, lost };
 };
 
-const count = countOf('asynchronous');
+const count = countOf(5, 60);
 
 test('asynchronous commits: whatever the database or the role is set to, nothing acknowledged is lost with the server', {
   timeout: 3_600_000,

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { failoverPlans, runFailover } from './failover.ts';
 import { openPostgresPair, type PostgresPair } from './postgres-pair.ts';
@@ -96,7 +96,7 @@ test('failover: of two hosts the primary is written and read, and the standby on
   expect(await lostOf(writer, acknowledged.slice(50))).toBe(0);
 });
 
-const plans = failoverPlans(countOf('32'));
+const plans = failoverPlans(countOf(1, 6));
 
 test('failover: two nodes under load lose nothing, answer nothing wrong, and need no restart', async () => {
   for (const plan of plans) {
@@ -108,9 +108,9 @@ test('failover: two nodes under load lose nothing, answer nothing wrong, and nee
       'wrong answers': wrong,
       'times `latest` went back': latestWentBack,
       'nodes that ended': nodesEnded,
-      'ms until the standby was promoted, at most': awayMs,
+      'ms until the standby was promoted': awayMs,
       ...Object.fromEntries(
-        Object.entries(longestWithoutMs).map(([what, ms]) => [`ms without ${what}, at most`, Math.round(ms)]),
+        Object.entries(longestWithoutMs).map(([what, ms]) => [`ms without ${what}`, Math.round(ms)]),
       ),
     });
     expect(figures, JSON.stringify(plan)).toMatchObject({ lost: 0, latestWentBack: 0, wrong: 0, nodesEnded: 0 });

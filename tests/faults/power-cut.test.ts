@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { findDebianProgram } from '../support/debian-programs.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { ext4, isMountable, runPowerCuts, xfs } from './power-cut.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 
@@ -12,7 +12,7 @@ afterAll(() => {
   programs.remove();
 });
 
-const cuts = countOf('25') / 2;
+const cuts = countOf(2, 100) / 2;
 
 const findDisk = (name: 'ext4' | 'xfs') => {
   if (name === 'ext4') return ext4;

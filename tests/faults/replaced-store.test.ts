@@ -6,7 +6,7 @@ import { type FeedId, toReportJson } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { StoredReport } from '../../server/src/store/store.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { createWorld, fetchSigned, type Server, startServer, type World } from '../support/real-program.ts';
 import { createSignedReports } from '../support/signed-reports.ts';
 
@@ -120,7 +120,7 @@ const replaceUnder = async (server: Server, replace: () => void) => {
   return { outcomes, sent };
 };
 
-const count = countOf('replaced');
+const count = countOf(7, 70);
 
 test('replaced store: once its files were deleted or replaced, a node acknowledges nothing, and says why', {
   timeout: 3_600_000,

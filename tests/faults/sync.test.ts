@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { findDebianProgram } from '../support/debian-programs.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
 import { isTraceable, readSyncOrder, type SyncOrder, startTracedWriter, type TracedWriter } from './traced-writer.ts';
 
@@ -60,7 +60,7 @@ const countLost = async (root: string, lines: readonly string[]): Promise<number
   return lost;
 };
 
-const reports = countOf('26');
+const reports = countOf(300, 100_000);
 
 test(`sync: ${reports} reports, none is acknowledged before its commit is flushed`, {
   timeout: 3_600_000,
@@ -89,7 +89,7 @@ test('sync: a writer that acknowledges before the store answers is found (contro
   expect(order.early).toBe(order.batches);
 });
 
-const failing = countOf('27');
+const failing = countOf(3, 30);
 
 test(`fsync fails: at each of the first ${failing} flushes in turn, nothing that failed is acknowledged`, {
   timeout: 3_600_000,

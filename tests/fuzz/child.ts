@@ -2,7 +2,6 @@
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { readCorpus } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
-import { nameOf } from './target.ts';
 import { targets } from './targets.ts';
 
 /** What the parent gives as JSON. */
@@ -19,15 +18,11 @@ export type Order = {
 };
 
 export type Message =
-  | { readonly kind: 'progress'; readonly runs: number; readonly outcomes: number; readonly pool: number }
-  | { readonly kind: 'finding'; readonly message: string; readonly input: string }
-  /** New inputs, in hex, that reached something that no earlier one did. */
-  | { readonly kind: 'end'; readonly runs: number; readonly novel: readonly string[] };
+  | { readonly kind: 'progress' | 'end'; readonly runs: number }
+  | { readonly kind: 'finding'; readonly message: string; readonly input: string };
 
 /** Different findings of one process; with more, the target is broken as a whole. */
 const findingsMax = 20;
-/** Shortest inputs are offered to the corpus first. */
-const novelMax = 200;
 
 const order = JSON.parse(process.argv[2] ?? '{}') as Order;
 const tell = (message: Message): Promise<void> =>
@@ -49,7 +44,7 @@ const createNotes = (path: string) => {
 
 let isStopped = false;
 process.on('SIGINT', () => {
-  isStopped = true; // the parent, which gets it too, prints the summary
+  isStopped = true;
 });
 process.on('disconnect', () => process.exit());
 
@@ -61,7 +56,6 @@ const fuzzer = createFuzzer(target, { seed: order.seed, corpus, onRun: createNot
 const findings = order.only === undefined ? [...(await fuzzer.runPool())] : [];
 if (order.only !== undefined) findings.push(...[(await fuzzer.runOne(readFileSync(order.only))) ?? []].flat());
 for (const { message, input } of findings) await tell({ kind: 'finding', message, input: input.toString('hex') });
-const known = new Set(fuzzer.outcomes.keys());
 let toldMs = 0;
 let count = findings.length;
 while (order.only === undefined && !isStopped && fuzzer.runs() < order.runs && count < findingsMax) {
@@ -76,10 +70,8 @@ while (order.only === undefined && !isStopped && fuzzer.runs() < order.runs && c
   if (nowMs - toldMs < 500) continue;
   toldMs = nowMs;
   // Also lets timers, sockets and the parent's messages in.
-  await tell({ kind: 'progress', runs: fuzzer.runs(), outcomes: fuzzer.outcomes.size, pool: fuzzer.pool.length });
+  await tell({ kind: 'progress', runs: fuzzer.runs() });
 }
-const novel = [...fuzzer.outcomes].filter(([outcome]) => !known.has(outcome)).map(([, input]) => input);
-novel.sort((a, b) => a.length - b.length || (nameOf(a) < nameOf(b) ? -1 : 1));
-await tell({ kind: 'end', runs: fuzzer.runs(), novel: novel.slice(0, novelMax).map((input) => input.toString('hex')) });
+await tell({ kind: 'end', runs: fuzzer.runs() });
 await target.close?.();
 process.exit();

@@ -1,6 +1,6 @@
 // The loop: picks an input of the pool, mutates it, runs it, and keeps it if something new happened.
 
-import { createRandom } from '../bars/random.ts';
+import { createRandom } from '../support/random.ts';
 import { minimize } from './minimize.ts';
 import { mutate } from './mutate.ts';
 import { causeOf, type Finding, type Target } from './target.ts';

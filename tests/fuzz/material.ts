@@ -8,8 +8,8 @@ import {
   windowOf,
 } from '@sealpost/protocol';
 import { createNetwork, type Network } from '@sealpost/simulator';
-import { createRandom } from '../bars/random.ts';
 import { createBody } from '../contracts/reports.ts';
+import { createRandom } from '../support/random.ts';
 
 export type Material = { readonly network: Network; readonly reports: readonly Hex[] };
 

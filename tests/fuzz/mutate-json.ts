@@ -1,5 +1,5 @@
 // Mutates JSON by its structure: values replaced, removed, copied, nested. Bytes alone seldom leave JSON that can be parsed.
-import { pick, type Random } from '../bars/random.ts';
+import { pick, type Random } from '../support/random.ts';
 
 const values: readonly unknown[] = [
   ...[null, true, false, 0, 1, -1, 0.5, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 1e21, 1e308, -1e308, 8.64e15 + 1],

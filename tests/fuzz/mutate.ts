@@ -1,6 +1,6 @@
 // Mutates inputs, the same way for the same random numbers: bits, bytes, ranges, words of the format, integers, lengths, repetitions.
 
-import { pick, type Random } from '../bars/random.ts';
+import { pick, type Random } from '../support/random.ts';
 import { mutateJson } from './mutate-json.ts';
 import type { Target } from './target.ts';
 

@@ -18,31 +18,17 @@ export type TargetRun = {
   readonly minutes?: number;
   readonly corpus?: string | undefined;
   readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
   readonly onFinding?: (finding: Finding) => void;
   readonly hangMs?: number;
   /** Processes started at most to shorten an input that hangs or crashes one. */
   readonly shorteningTries?: number;
 };
 
-export type Progress = {
-  readonly runs: number;
-  readonly outcomes: number;
-  readonly pool: number;
-  readonly seconds: number;
-};
-
 export type TargetResult = {
-  readonly name: string;
-  readonly seed: number;
   readonly runs: number;
-  readonly seconds: number;
   /** CPU time of the processes that ran inputs, to half a second each; 0 where the system does not say. */
   readonly cpuSeconds: number;
-  readonly outcomes: number;
   readonly findings: readonly Finding[];
-  /** Inputs that reached something that the corpus does not. */
-  readonly novel: readonly Buffer[];
 };
 
 /** An input that takes more CPU than this hangs; on a busy machine a process that waits for its turn takes none. It is run again alone before that is said. */
@@ -184,12 +170,9 @@ const unconfirmed = ({ ending, input, output }: ChildRun): Finding => ({
 export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
   const { name, signal, hangMs = hangDefaultMs, shorteningTries = shorteningTriesDefault } = run;
   const folder = mkdtempSync(join(tmpdir(), `sealpost-fuzz-${name}-`));
-  const startedMs = Date.now();
-  const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : startedMs + run.minutes * 60_000;
+  const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : Date.now() + run.minutes * 60_000;
   const findings: Finding[] = [];
-  let [before, now, novel, seed]: [number, number, Buffer[], number] = [0, 0, [], run.seed];
-  let [outcomes, cpuMs] = [0, 0];
-  const seconds = (): number => (Date.now() - startedMs) / 1_000;
+  let [before, now, seed, cpuMs] = [0, 0, run.seed, 0];
   const add = (finding: Finding): void => {
     if (findings.some(({ message }) => message === finding.message)) return;
     findings.push(finding);
@@ -201,11 +184,6 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
       return;
     }
     now = message.runs;
-    if (message.kind === 'end') novel = message.novel.map((hex) => Buffer.from(hex, 'hex'));
-    else {
-      outcomes = message.outcomes;
-      run.onProgress?.({ ...message, runs: before + now, seconds: seconds() });
-    }
   };
   try {
     for (let endings = 0; endings < endingsMax; endings++) {
@@ -223,14 +201,5 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  return {
-    name,
-    seed: run.seed,
-    runs: before,
-    seconds: seconds(),
-    cpuSeconds: cpuMs / 1_000,
-    outcomes,
-    findings,
-    novel,
-  };
+  return { runs: before, cpuSeconds: cpuMs / 1_000, findings };
 };

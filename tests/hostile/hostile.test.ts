@@ -1,6 +1,6 @@
-// Clients that mean harm, all side by side for a few seconds; `npm run bar -- hostile` runs each alone, with more of it.
+// Clients that mean harm, all side by side: for a few seconds, and with FULL=1 for longer, ten of each.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
+import { countOf, isFull, tally, tallyControl } from '../support/full-count.ts';
 import { type Attacker, attackers } from './attackers.ts';
 import {
   type Attack,
@@ -16,29 +16,26 @@ import {
 /** What memory may grow by during a siege: 64 MB of unread answers, and twice that for reading and rendering them. */
 const memoryGrowthMaxMb = 192;
 
-// More than one of each makes each of them run alone.
-const connections = countOf('hostile');
-const full = connections > 1 ? connections : 0;
+const connections = countOf(1, 10);
 /** A machine that is busy with other tests takes longer for everything; what a server without defenses does takes for ever. */
-const bounds =
-  full > 0 ? { ...promised, p99FloorMs: 250 } : { stopMaxMs: 30_000, goneMaxMs: 60_000, p99FloorMs: 8_000 };
+const bounds = isFull ? { ...promised, p99FloorMs: 250 } : { stopMaxMs: 30_000, goneMaxMs: 60_000, p99FloorMs: 8_000 };
 const stages: readonly Stage[] = [
   { isTls: false, workers: 0 },
   { isTls: true, workers: 0 },
-  ...(full > 0 ? [{ isTls: false, workers: 2 }] : []),
+  ...(isFull ? [{ isTls: false, workers: 2 }] : []),
 ];
 
 const fits = ({ isTls }: Stage, { on }: Attacker): boolean => on !== 'tls' || isTls;
 const nameOf = ({ isTls, workers }: Stage): string =>
   `${isTls ? 'TLS' : 'plain'}${workers > 0 ? `, ${workers} workers` : ''}`;
 
-/** What is left of an attack is looked up in /proc. Alone means one after the other. */
+/** What is left of an attack is looked up in /proc. With FULL=1 one after the other, because times are compared. */
 const onLinux = test.skipIf(process.platform !== 'linux');
-const hostile = full > 0 ? onLinux : onLinux.concurrent;
+const hostile = isFull ? onLinux : onLinux.concurrent;
 
 let worlds: Awaited<ReturnType<typeof createSiegeWorld>>[] = [];
 beforeAll(async () => {
-  worlds = await Promise.all(stages.map(() => createSiegeWorld(full > 0 ? 40_000 : 12_000)));
+  worlds = await Promise.all(stages.map(() => createSiegeWorld(countOf(12_000, 40_000))));
 });
 afterAll(() => {
   for (const { remove } of worlds) remove();
@@ -53,34 +50,22 @@ const expectUnharmed = ({ before, during, memoryGrowthMb, left, stopped }: Outco
   expect({ left, stopped }).toEqual({ left: 0, stopped: true });
 };
 
-const runs = stages.flatMap((stage, index) => {
-  const chosen = attackers.filter((attacker) => fits(stage, attacker));
-  const one = { stage, index, name: nameOf(stage) };
-  if (full === 0) return [{ ...one, who: 'all attackers', chosen, count: 1, attackMs: 5_000 }];
-  return chosen.map((attacker) => ({
-    ...one,
-    who: `${attacker.name}${attacker.on === 'ops' ? ' (private listener)' : ''}`,
-    chosen: [attacker],
-    count: full,
-    attackMs: 9_000,
-  }));
-});
+const runs = stages.map((stage, index) => ({ stage, index, name: nameOf(stage) }));
 
 hostile.each(runs)(
-  'hostile: $who, $name: a client beside it is answered, memory stays bounded, nothing is left, and the server stops',
-  async ({ stage, index, chosen, count, attackMs, who }) => {
+  'hostile: all attackers, $name: a client beside them is answered, memory stays bounded, nothing is left, and the server stops',
+  async ({ stage, index }) => {
     const world = worlds[index] as (typeof worlds)[number]; // one for each stage
-    const attack: Attack = { ...bounds, attackers: chosen, count, attackMs };
+    const chosen = attackers.filter((attacker) => fits(stage, attacker));
+    const attack: Attack = { ...bounds, attackers: chosen, count: connections, attackMs: countOf(5_000, 60_000) };
     const outcome = await besiege(await startBesieged(world, stage), world.attacker, attack);
-    if (full > 0) process.stderr.write(`${JSON.stringify({ who, stage: nameOf(stage), ...outcome })}\n`);
     const { asked, answered, p99Ms, wrong } = outcome.during;
     tally({
-      attacks: 1,
       requests: asked,
       'requests not answered': asked - answered,
       'responses of other requests': wrong.length,
-      'ms, 99th percentile, at most': Math.round(p99Ms),
-      'MB more memory, at most': Math.round(outcome.memoryGrowthMb),
+      'ms, 99th percentile': Math.round(p99Ms),
+      'MB more memory': Math.round(outcome.memoryGrowthMb),
     });
     expectUnharmed(outcome);
   },
@@ -103,8 +88,8 @@ hostile(
     });
     // In `npm test` other files run beside it, and requests wait before the attack too. It was watched for 2 s before and for 4 s during the attack;
     // ours answers more than a quarter as often.
-    expect(during.asked / 4).toBeLessThan(before.asked / 2 / (full > 0 ? 4 : 2));
-    if (full > 0) expect(during.p99Ms).toBeGreaterThan(10 * before.p99Ms);
+    expect(during.asked / 4).toBeLessThan(before.asked / 2 / (isFull ? 4 : 2));
+    if (isFull) expect(during.p99Ms).toBeGreaterThan(10 * before.p99Ms);
   },
   300_000,
 );

@@ -1,5 +1,4 @@
-// One siege: a server, a client that behaves, attackers, and what is left of them afterwards. `npm test` runs all attackers side by side for
-// a few seconds; `npm run bar -- hostile` runs each of them alone, with more connections.
+// One siege: a server, a client that behaves, attackers, and what is left of them afterwards. All attackers run side by side.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';

@@ -9,15 +9,15 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { createRandom } from '../bars/random.ts';
-import { barSeed, countOf, tally, tallyControl } from '../bars/tally.ts';
 import { findDebianProgram } from '../support/debian-programs.ts';
 import { freePort } from '../support/free-port.ts';
+import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
+import { createRandom } from '../support/random.ts';
 import { createWorld, type Server, startServer, type World } from '../support/real-program.ts';
 import { act, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 
-const rounds = countOf('13');
+const rounds = countOf(3, 1_000);
 const hidden = secondStream(2);
 const second = Math.floor(Date.now() / 1_000) - 20;
 const alice = { userId: crypto.randomUUID(), secret: 'a-secret-of-alice' };
@@ -138,7 +138,7 @@ test(`caches: ${rounds} rounds of alice, bob and an anonymous caller through a c
   const found = findDebianProgram('nginx');
   if (!('path' in found)) return skip(found.missing);
   const nginx = await startNginx(found.path, 'cache', server.port);
-  const roll = createRandom(barSeed());
+  const roll = createRandom(seedOf());
   const wrong = new Set<string>();
   const counts = { answers: 0, 'from the cache, to anonymous callers': 0, 'hidden streams that alice saw': 0 };
   for (let round = 0; round < rounds; round++) {

@@ -4,7 +4,7 @@ import { errorTable } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLongWork } from '../../server/src/access/long-work.ts';
 import { StoreError } from '../../server/src/store/store.ts';
-import { tally } from '../bars/tally.ts';
+import { tally } from '../support/full-count.ts';
 import { type Credentials, openService, type ReadParts, type Reply, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';

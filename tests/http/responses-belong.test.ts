@@ -11,9 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openHttpServer } from '../../server/src/http/server.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, tally, tallyControl } from '../bars/tally.ts';
 import { createCertificate } from '../support/certificates.ts';
 import { findDebianProgram } from '../support/debian-programs.ts';
+import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { deployedProxies, startDeployedProxy } from '../support/proxies/deployed-proxy.ts';
 import { createWorld, startServer, type World } from '../support/real-program.ts';
 import { act, testStream } from '../support/running-ingest.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-const connections = countOf('responses');
+const connections = countOf(100, 5_000);
 
 const check = async (url: string): Promise<void> => {
   const choose = createChoice(1);

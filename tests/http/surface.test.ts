@@ -7,8 +7,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { routes, signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countOf, tally } from '../bars/tally.ts';
 import { badCases, goodCases, lostCases, otherCases } from '../raw-requests.ts';
+import { countOf, tally } from '../support/full-count.ts';
 import { exchange, head, openKeepAlive, type RawAnswer, toLines } from '../support/raw-http.ts';
 import { createWorld, processesOf, type Server, startServer, type World } from '../support/real-program.ts';
 
@@ -118,7 +118,7 @@ const canTrace = (): boolean => {
   }
 };
 
-const requests = countOf('15');
+const requests = countOf(200, 100_000);
 
 test.skipIf(!canTrace())(
   `surface: during ${requests} requests of every kind the program connects to nobody`,

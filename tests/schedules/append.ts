@@ -3,7 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import type { Driver } from '../../server/src/store/postgres/connection.ts';
 import { type StoredReport, StoreError } from '../../server/src/store/store.ts';
-import type { Random } from '../bars/random.ts';
+import type { Random } from '../support/random.ts';
 import {
   checkPromised,
   checkWindows,

@@ -1,5 +1,5 @@
 // How long messages take: most of them nothing, few of them long, so that everything can overtake everything else.
-import type { Random } from '../bars/random.ts';
+import type { Random } from '../support/random.ts';
 
 /** Shares of a hundred messages, and the longest time of each share; the third reaches the time limits of reads and writes. */
 const profiles: readonly (readonly (readonly [number, number])[])[] = [

@@ -6,7 +6,7 @@ import { parseAddress } from '../../server/src/store/postgres/address.ts';
 import { type Driver, openPool } from '../../server/src/store/postgres/connection.ts';
 import { createNodeExchange } from '../../server/src/store/postgres/nodes.ts';
 import { tablesOf } from '../../server/src/store/postgres/schema.ts';
-import type { Random } from '../bars/random.ts';
+import type { Random } from '../support/random.ts';
 import { type Cluster, createCluster } from './database/cluster.ts';
 import type { Trace } from './database/server.ts';
 import { startTables } from './database/start.ts';

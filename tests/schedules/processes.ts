@@ -1,18 +1,10 @@
 // Searches in processes of their own, of bundled code, two at a time: 3,001 schedules take 19 s in one of them, and took 25 s in the process of the tests.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { addTallies } from '../bars/tally.ts';
-import { buildPrograms, ended, linesOf } from '../faults/programs.ts';
+import { spawn } from 'node:child_process';
+import { buildPrograms, linesOf } from '../faults/programs.ts';
 import type { Outcome } from './schedule.ts';
 import type { Search } from './search.ts';
 
 type WantedOfProcess = Omit<Search, 'variant'>;
-
-export type SearchProcesses = {
-  readonly search: (wanted: WantedOfProcess) => Promise<FoundByProcesses>;
-  /** One process alone. */
-  readonly start: (wanted: WantedOfProcess) => ChildProcess;
-  readonly remove: () => void;
-};
 
 /** What they ran, and what the first that failed printed. */
 export type FoundByProcesses = {
@@ -21,49 +13,38 @@ export type FoundByProcesses = {
   readonly failure: string | undefined;
 };
 
-/** Each takes 175 MB. */
-const processesMax = 2;
-/** A schedule leaves a megabyte of garbage. Threads that help to collect it, and small spaces, took 14 % of the CPU. */
-const collectorOptions = ['--single-threaded-gc', '--min-semi-space-size=32', '--max-semi-space-size=32'];
-/** Fewer schedules are not worth a second process: the first thousand take twice as long as those after them, until their code is compiled. */
-const schedulesPerProcessMin = 2_000;
-
-/** Parts of a range of seeds, of nearly the same size. */
-export const splitSeeds = (seed: number, count: number): readonly (readonly [seed: number, count: number])[] => {
-  const parts = Math.min(processesMax, Math.max(1, Math.floor(count / schedulesPerProcessMin)));
-  const starts = Array.from({ length: parts + 1 }, (_, i) => Math.floor((i * count) / parts));
-  return starts.slice(1).map((end, i) => [seed + (starts[i] ?? 0), end - (starts[i] ?? 0)]);
+export type SearchProcesses = {
+  readonly search: (wanted: WantedOfProcess) => Promise<FoundByProcesses>;
+  readonly remove: () => void;
 };
 
+/** A schedule leaves a megabyte of garbage. Threads that help to collect it, and small spaces, took 14 % of the CPU. */
+const collectorOptions = ['--single-threaded-gc', '--min-semi-space-size=32', '--max-semi-space-size=32'];
+
 export const buildSearchProcesses = async (): Promise<SearchProcesses> => {
-  const { fileOf, remove } = await buildPrograms(['tests/schedules/main.ts']);
-  const start = ({ protocol, seed, count }: WantedOfProcess): ChildProcess =>
-    spawn(
-      process.execPath,
-      [...collectorOptions, fileOf('main'), protocol, '--seed', `${seed}`, '--count', `${count}`],
-      { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }, // it ends with the channel
-    );
-  const searchOne = async (wanted: WantedOfProcess) => {
-    const child = start(wanted);
-    const lines: string[] = [];
-    for await (const line of linesOf(child)) lines.push(line);
-    const { code } = await ended(child);
-    if (code !== 0 && code !== 1)
-      throw new Error(`The search from seed ${wanted.seed} on ended with ${code}. See its output.`);
-    const { schedules, ...outcome } = JSON.parse(lines.pop() ?? '') as Record<string, number>; // printed by main.ts
-    return { ran: schedules ?? 0, outcome, failure: code === 0 ? undefined : lines.join('\n') };
+  const { fileOf, remove } = await buildPrograms(['tests/schedules/search-program.ts']);
+  const searchOne = async (wanted: WantedOfProcess): Promise<FoundByProcesses> => {
+    const args = [...collectorOptions, fileOf('search-program'), JSON.stringify(wanted)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    for await (const line of linesOf(child)) return JSON.parse(line) as FoundByProcesses; // as search-program.ts prints it
+    throw new Error(`The search from seed ${wanted.seed} on ended without a result. See its output.`);
   };
   return {
     search: async ({ protocol, seed, count }) => {
-      const parts = splitSeeds(seed, count);
-      const found = await Promise.all(parts.map(([from, size]) => searchOne({ protocol, seed: from, count: size })));
+      // The first thousand take twice as long as those after them, until their code is compiled.
+      const sizes = count < 4_000 ? [count] : [Math.ceil(count / 2), Math.floor(count / 2)];
+      const found = await Promise.all(
+        sizes.map((size, i) => searchOne({ protocol, seed: seed + i * (sizes[0] ?? 0), count: size })),
+      );
+      const sums: Record<string, number> = {};
+      for (const [what, value] of found.flatMap(({ outcome }) => Object.entries(outcome)))
+        sums[what] = (sums[what] ?? 0) + value;
       return {
         ran: found.reduce((sum, { ran }) => sum + ran, 0),
-        outcome: addTallies(found.map(({ outcome }) => outcome)),
+        outcome: sums,
         failure: found.find(({ failure }) => failure !== undefined)?.failure,
       };
     },
-    start,
     remove,
   };
 };

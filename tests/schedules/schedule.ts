@@ -1,6 +1,6 @@
 // What every schedule is: actions at moments, chosen by a seed before it runs, and invariants. A failing one is run again with fewer actions, and with
 // its steps printed.
-import { createRandom, type Random } from '../bars/random.ts';
+import { createRandom, type Random } from '../support/random.ts';
 import { createExecutor, type Executor } from './executor.ts';
 
 /** Something that happens at a moment: work, or a fault. */

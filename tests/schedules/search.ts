@@ -58,9 +58,5 @@ export const showSchedule = (
 ): Promise<Ran> =>
   withVirtualTime((use) => runSchedule(protocols[name], variant, use, { seed, hasSteps: true, ...options }));
 
-export const describeFailure = (name: ProtocolName, { seed, found }: Failure, options = ''): string =>
-  [
-    found.violation?.message ?? 'It does not fail again.',
-    ...found.steps,
-    `Again: npm run schedules -- ${name} --seed ${seed}${options}`,
-  ].join('\n');
+export const describeFailure = ({ seed, found }: Failure): string =>
+  [`seed ${seed}: ${found.violation?.message ?? 'it does not fail again'}`, ...found.steps].join('\n');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tallyControl } from '../bars/tally.ts';
+import { tallyControl } from '../support/full-count.ts';
 import { readText } from '../support/source-tree.ts';
 import { judgeAlerts, speedUp } from './alerts.ts';
 

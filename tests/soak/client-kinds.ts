@@ -5,7 +5,7 @@ import { get as getTls, Agent as TlsAgent } from 'node:https';
 import { createRequire } from 'node:module';
 import { createClient } from '@sealpost/client';
 import { signRequest } from '@sealpost/protocol';
-import { createRandom, pick } from '../bars/random.ts';
+import { createRandom, pick } from '../support/random.ts';
 import type { Credentials } from '../support/running-api.ts';
 import { describeAnswer } from './answers.ts';
 import { type Coverage, createCoverage } from './coverage.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tallyControl } from '../bars/tally.ts';
+import { tallyControl } from '../support/full-count.ts';
 import { countUndelivered, createCoverage } from './coverage.ts';
 
 const acknowledged = new Map([['a', new Map([1, 2, 3, 4, 5].map((second) => [second, `report ${second}`]))]]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tallyControl } from '../bars/tally.ts';
+import { tallyControl } from '../support/full-count.ts';
 import { describeAnswer } from './answers.ts';
 import { type Allowance, type Failure, formatAllowed, judgeFailures } from './failures.ts';
 

@@ -1,6 +1,6 @@
 import type { FeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { tallyControl } from '../bars/tally.ts';
+import { tallyControl } from '../support/full-count.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { acknowledgedUntil, copyOf, countMissing, newestOf, sizeOf } from './ledger.ts';
 

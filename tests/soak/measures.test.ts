@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { qualityBars } from '../bars/rows/quality.ts';
-import { tallyControl } from '../bars/tally.ts';
+import { tallyControl } from '../support/full-count.ts';
 import { sumHeaps } from './collecting.ts';
 import { createLatencies, driftOf, type Latencies } from './latency.ts';
 import { growthOf, heapGrowthOf, type Life, measure } from './measures.ts';
@@ -35,17 +34,13 @@ test('measures: memory that only garbage moves is flat after the warm-up', () =>
   expect(Math.round(growth?.minutes ?? 0)).toBe(50);
 });
 
-const { bounds } = qualityBars['41'];
-
 test('measures: a leak of 32 MB per hour under 40 MB of garbage is found, and one of 8 MB in what is in use (control)', () => {
   const growth = growthOf(lifeOf(60, 32_768), 600_000);
-  expect(growth?.percentPerHour).toBeGreaterThan(bounds['% of memory per hour, node 2, at most'].max);
+  expect(growth?.percentPerHour).toBeGreaterThan(20);
   expect(growth?.megabytesPerHour).toBeGreaterThan(31);
   expect(growth?.megabytesPerHour).toBeLessThan(33);
   const heap = Array.from({ length: 60 }, (_, i) => 100 + (i % 2) + (8 * i) / 60);
-  expect(heapGrowthOf(heap, 60_000, 600_000)).toBeGreaterThan(
-    bounds['% of the heap in use per hour, node 2, at most'].max,
-  );
+  expect(heapGrowthOf(heap, 60_000, 600_000)).toBeGreaterThan(5);
   tallyControl({ 'leaks found': 1 });
 });
 

@@ -3,7 +3,7 @@ import type { FeedId } from '@sealpost/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { rekeyedReport } from '../../../bench/rekeyed-reports.ts';
-import { barSeed, tally } from '../../../tests/bars/tally.ts';
+import { seedOf, tally } from '../../../tests/support/full-count.ts';
 import { secondStream } from '../../../tests/support/samples.ts';
 import { withPrice } from './format/report-contents.ts';
 import type { AppendOutcome, NewReport, Store, StoredReport } from './store.ts';
@@ -245,7 +245,7 @@ export const testStoreModel = (name: string, createEngine: () => Promise<Crashin
         await engine.remove();
       }
     });
-    await fc.assert(property, { numRuns: runs, seed: barSeed(Math.floor(Math.random() * 2 ** 31)) });
+    await fc.assert(property, { numRuns: runs, seed: seedOf(Math.floor(Math.random() * 2 ** 31)) });
     tally({ [`sequences on ${name}`]: runs, 'commands in all': executed, divergences: 0 });
   }, 7_200_000);
 };

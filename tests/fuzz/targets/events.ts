@@ -4,7 +4,7 @@ import { SealpostError } from '@sealpost/client';
 import { oneLine } from '@sealpost/protocol';
 import type { ReceivedReport } from '../../../client/src/stream/received-report.ts';
 import { createEventReader, type ServerEvent, serverSentEvents } from '../../../client/src/stream/sse.ts';
-import { createRandom } from '../../bars/random.ts';
+import { createRandom } from '../../support/random.ts';
 import { createMaterial, reportJsonOf } from '../material.ts';
 import { nameOf, requireSame, shapeOf, type Target } from '../target.ts';
 

@@ -7,7 +7,7 @@ import type { LineResult } from '../../../server/src/ingest/report-line.ts';
 import { parseReportLine } from '../../../server/src/ingest/report-line.ts';
 import { ingestNdjson } from '../../../server/src/ingest/sources/ndjson.ts';
 import { createStoreMemory, openStore } from '../../../server/src/store/open.ts';
-import { createRandom } from '../../bars/random.ts';
+import { createRandom } from '../../support/random.ts';
 import { openRunningIngest, testStream } from '../../support/running-ingest.ts';
 import { createMaterial, type Material, reportJsonOf } from '../material.ts';
 import { nameOf, requireSame, type Target } from '../target.ts';

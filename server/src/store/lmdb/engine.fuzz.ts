@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { countOf } from '../../../../tests/bars/tally.ts';
+import { countOf } from '../../../../tests/support/full-count.ts';
 import { openStore } from '../open.ts';
 import { testStoreModel } from '../store-model.contract.ts';
 
@@ -25,4 +25,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('lmdb', createEngine, Math.ceil(countOf('37') * 0.6));
+testStoreModel('lmdb', createEngine, countOf(3, 150));

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { countOf } from '../../../../tests/bars/tally.ts';
+import { countOf } from '../../../../tests/support/full-count.ts';
 import { startPostgres } from '../../../../tests/support/running-postgres.ts';
 import { openStore } from '../open.ts';
 import { testStoreModel } from '../store-model.contract.ts';
@@ -26,4 +26,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('postgres', createEngine, Math.floor(countOf('37') * 0.4));
+testStoreModel('postgres', createEngine, countOf(2, 100));
