@@ -55,7 +55,7 @@ const beside = [
 ];
 /** Of whole programs, but many and short. */
 const together = [
-  '{bench,examples}/**/*.test.ts',
+  'examples/**/*.test.ts',
   'tests/*.test.ts',
   'tests/{access,client,contracts,damage,explorer,faults,formats,http,load,soak}/*.test.ts',
 ];

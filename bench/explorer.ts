@@ -20,10 +20,10 @@ type Target = {
 };
 
 /** Seen from the bundle, whose folder is in the root. `npm run bench` has built the page. */
-export const projectFolder = fileURLToPath(new URL('..', import.meta.url));
+const projectFolder = fileURLToPath(new URL('..', import.meta.url));
 
 /** Starts a server for a page, a program of its own. */
-export const startTarget = (name: 'explorer-target' | 'chart-target'): Promise<Target> => startProgram(name);
+const startTarget = (): Promise<Target> => startProgram('explorer-target');
 
 const rounds = 3;
 const viewport = { width: 1_280, height: 800 };
@@ -168,7 +168,7 @@ const measureFrames = async (page: Page, act: () => Promise<unknown>) => {
 };
 
 /** What an act costs the page. */
-export const measurePage = async (browser: Browser, page: Page, act: () => Promise<unknown>) => {
+const measurePage = async (browser: Browser, page: Page, act: () => Promise<unknown>) => {
   const categories = ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'];
   await browser.startTracing(page, { categories });
   const frames = await measureFrames(page, act);
@@ -217,7 +217,7 @@ const measureRounds = async (
 };
 
 export const benchExplorer = async (): Promise<readonly Measurement[]> => {
-  const target = await startTarget('explorer-target');
+  const target = await startTarget();
   const { browser, close } = await openBrowser();
   try {
     const page = await browser.newPage({ viewport });

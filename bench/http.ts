@@ -48,7 +48,7 @@ const render = (account: Account | undefined, path: string): Buffer => {
 };
 
 /** The same request over and over, signed anew every second: a signature lives for five. */
-export const repeat = (account: Account | undefined, path: string, count: number): (() => Buffer | undefined) => {
+const repeat = (account: Account | undefined, path: string, count: number): (() => Buffer | undefined) => {
   let left = count;
   let made = 0;
   let bytes: Buffer = Buffer.alloc(0);
@@ -71,7 +71,7 @@ export const cycle = (account: Account, paths: readonly string[], times: number)
 };
 
 /** Sends requests over keep-alive connections, one after the other on each, until there are no more. */
-export const load = async ({ url }: Target, requests: () => Buffer | undefined): Promise<void> => {
+const load = async ({ url }: Target, requests: () => Buffer | undefined, sockets = connections): Promise<void> => {
   const { port } = new URL(url);
   const converse = (resolve: () => void, reject: (error: Error) => void): void => {
     const socket = connect(Number(port), '127.0.0.1', () => next());
@@ -95,7 +95,7 @@ export const load = async ({ url }: Target, requests: () => Buffer | undefined):
       if (received >= expected) next();
     });
   };
-  await Promise.all(Array.from({ length: connections }, () => new Promise<void>(converse)));
+  await Promise.all(Array.from({ length: sockets }, () => new Promise<void>(converse)));
 };
 
 export const cpuPerRequest = async (
@@ -220,6 +220,35 @@ const comparisonsOf = (api: Api): readonly Comparison[] => {
   ];
 };
 
+/** Requests of which each makes the server read much that it has not rendered, by the number of the request. */
+const blockingPaths = ({ feedIds, from, seconds }: Api): Readonly<Record<string, (i: number) => string>> => {
+  const [first = ''] = feedIds;
+  const all = feedIds.join(',');
+  const end = (i: number): number => from + seconds - 1 - i;
+  return {
+    'page of 1,000': (i) => `/api/v1/reports/page?feedID=${first}&startTimestamp=${from + i}&limit=1000`,
+    'coverage of 24 streams': (i) => `/api/v1/reports/coverage/bulk?feedIDs=${all}&from=${from}&to=${end(i)}`,
+    'candles of 24 streams': (i) =>
+      `/api/v1/reports/candles/bulk?feedIDs=${all}&resolution=60&from=${from}&to=${end(i)}`,
+    'discovery of 2,000': () => '/api/v1/discovery',
+  };
+};
+
+/** The longest iteration of the event loop in each of these requests, median of nine, after one that does not count. */
+const longestBlocks = async (api: Api): Promise<readonly Measurement[]> => {
+  const figures: Measurement[] = [];
+  for (const [name, pathOf] of Object.entries(blockingPaths(api))) {
+    const longest: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      await ask(api, { ask: 'block' });
+      await load(api, cycle(api, [pathOf(i)], 1), 1);
+      longest.push(await ask<number>(api, { ask: 'block' }));
+    }
+    figures.push({ name: `${name}, longest block of the event loop`, value: median(longest.slice(1)), unit: 'ms' });
+  }
+  return figures;
+};
+
 /** A node whose reports another process stored, so that its memory is that of a node that serves them. */
 const startFilled = async (folder: string): Promise<Api> => {
   const { child, from } = await startProgram<{ readonly from: number }>('http-target', ['fill', storedSeconds, folder]);
@@ -227,7 +256,7 @@ const startFilled = async (folder: string): Promise<Api> => {
   return startTarget('api', storedSeconds, folder, String(from));
 };
 
-/** `--only NAME` measures one row. */
+/** `--only NAME` measures one row, `block` or `memory`. */
 export const benchHttp = async (args: readonly string[]): Promise<readonly Measurement[]> => {
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-http-'));
@@ -236,6 +265,7 @@ export const benchHttp = async (args: readonly string[]): Promise<readonly Measu
     const figures: Measurement[] = [];
     for (const comparison of comparisonsOf(api))
       if (only === undefined || only === comparison.name) figures.push(...(await compare(api, bare, comparison)));
+    if (only === undefined || only === 'block') figures.push(...(await longestBlocks(api)));
     if (only !== undefined && only !== 'memory') return figures;
     await load(api, repeat(api, latestPath(api.feedIds[0] ?? ''), requestsBeforeMemory));
     return [

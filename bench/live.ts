@@ -21,8 +21,8 @@ const burst: RoundRules = { readers, every: 1, request: 'send', rounds, roundMs:
 
 type Bursts = { readonly delays: Delays; readonly cpuPerMessage: number };
 
-const measureBursts = async (mode: 'api' | 'bare', workers: number, rules: RoundRules): Promise<Bursts> => {
-  const target = await startLiveTarget(mode, workers);
+const measureBursts = async (mode: 'api' | 'bare', rules: RoundRules): Promise<Bursts> => {
+  const target = await startLiveTarget(mode);
   const { pid = 0 } = target.child;
   let cpu = 0;
   const delays = await measureDelays(target, {
@@ -56,10 +56,10 @@ const delayRows = (name: string, delays: Float64Array, note: string): readonly M
 const everyReaderNote = 'all readers read at once, on the same cores';
 const everyTenthNote = 'every tenth reader is timed, the others read later';
 
-/** Delays of bursts through a node with so many workers, timed at all readers and at a tenth of them. */
-export const benchBursts = async (workers: number): Promise<readonly Measurement[]> => {
-  const all = await measureBursts('api', workers, burst);
-  const tenth = await measureBursts('api', workers, { ...burst, every });
+/** Delays of bursts through a node, timed at all readers and at a tenth of them. */
+const benchBursts = async (): Promise<readonly Measurement[]> => {
+  const all = await measureBursts('api', burst);
+  const tenth = await measureBursts('api', { ...burst, every });
   return [
     ...delayRows('append begun → delivered', all.delays.sinceBegun, everyReaderNote),
     ...delayRows('stored → delivered', all.delays.sinceStored, everyReaderNote),
@@ -71,7 +71,7 @@ export const benchBursts = async (workers: number): Promise<readonly Measurement
 
 const benchOne = async (): Promise<readonly Measurement[]> => {
   const rules: RoundRules = { readers: 10, every: 1, request: 'sendOne', rounds: 300, roundMs: 10 };
-  const { delays } = await measureBursts('api', 0, rules);
+  const { delays } = await measureBursts('api', rules);
   const note = '10 readers, one report at a time';
   return [
     ...delayRows('one report, append begun → delivered', delays.sinceBegun, note),
@@ -89,14 +89,14 @@ const benchIdle = async (): Promise<readonly Measurement[]> => {
 };
 
 const benchBare = async (): Promise<readonly Measurement[]> => {
-  const { delays, cpuPerMessage } = await measureBursts('bare', 0, burst);
+  const { delays, cpuPerMessage } = await measureBursts('bare', burst);
   return [
     { name: 'sent → delivered by bare ws, p99', value: quantile(delays.sinceBegun, 0.99), unit: 'ms' },
     { name: 'CPU per message of bare ws', value: cpuPerMessage, unit: 'µs' },
   ];
 };
 
-const parts = { bursts: () => benchBursts(0), one: benchOne, idle: benchIdle, bare: benchBare };
+const parts = { bursts: benchBursts, one: benchOne, idle: benchIdle, bare: benchBare };
 
 /** `--rows bursts,one,idle,bare` picks parts. */
 export const benchLive = async (args: readonly string[]): Promise<readonly Measurement[]> => {

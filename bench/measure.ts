@@ -46,9 +46,6 @@ export const cpuPerAwaited = async (act: () => unknown, forMs = 1_000): Promise<
   return until(forMs);
 };
 
-/** Calls per second of one busy core. */
-export const perSecond = (microseconds: number): number => 1_000_000 / microseconds;
-
 /** Memory of a process, by default this one, that no file stands behind. */
 export const anonymousMegabytes = (pid: number | 'self' = 'self'): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;

@@ -5,8 +5,6 @@ import vectors from '../protocol/src/vectors/verification.json' with { type: 'js
 import type { Store, StoredReport } from '../server/src/store/store.ts';
 
 const template = Buffer.from((vectors.cases[0] as { fullReport: string }).fullReport.slice(2), 'hex');
-/** Bytes of each of them. */
-export const reportBytes = template.length;
 const word = 32;
 /** Words of a two-signature version 3 report: epoch and round, feed id, validFrom, observations, fees, expiry, three prices, r and s. */
 const places = {

@@ -1,7 +1,7 @@
 // Bundles the workloads and runs them, with the arguments of the command line.
 import { spawn } from 'node:child_process';
 import { bundle } from './bundle.ts';
-import { printProfile, profileFlags } from './processes/profile.ts';
+import { profileFlags } from './processes/target.ts';
 
 const { programOf, remove } = await bundle('data-bench-', [
   'bench/run.ts',
@@ -11,17 +11,12 @@ const { programOf, remove } = await bundle('data-bench-', [
   'server/src/cluster/worker.ts',
   'bench/programs/postgres-follower.ts',
   'bench/programs/peer-target.mjs',
-  'bench/programs/growth-writer.ts',
   'bench/programs/explorer-target.ts',
-  'bench/programs/chart-target.ts',
-  'bench/programs/blocking-target.ts',
 ]);
 // Workloads without processes of their own run in this one; for the others it sends the load.
-const title = 'run';
-const child = spawn(process.execPath, [...profileFlags(title), programOf('run'), ...process.argv.slice(2)], {
+const child = spawn(process.execPath, [...profileFlags(), programOf('run'), ...process.argv.slice(2)], {
   stdio: 'inherit',
 });
-printProfile(title, child);
 child.once('exit', (code) => {
   remove();
   process.exitCode = code ?? 1;

@@ -14,19 +14,19 @@ type Place = { readonly feedId: FeedId; readonly second: number };
 const placeCount = 20_000;
 
 /** Random places of `seconds` from `from` on. */
-export const choosePlaces = (from: number, seconds: number): readonly Place[] =>
+const choosePlaces = (from: number, seconds: number): readonly Place[] =>
   Array.from({ length: placeCount }, (_, i) => ({
     feedId: benchStreams[i % benchStreams.length] as FeedId, // there are 24
     second: from + Math.floor(Math.random() * (seconds - 100)),
   }));
 
 /** Maps their part of the file: a page that a process touches for the first time costs a fault, which is the machine's price and not the store's. */
-export const touch = async (store: Store, places: readonly Place[]): Promise<void> => {
+const touch = async (store: Store, places: readonly Place[]): Promise<void> => {
   for (const { feedId, second } of places) await store.reports.page(feedId, second, 100);
 };
 
 /** Each kind of read, at one place after the other. */
-export const readsOf = (store: Store, places: readonly Place[]) => {
+const readsOf = (store: Store, places: readonly Place[]) => {
   let turn = 0;
   const next = (): Place => places[turn++ % places.length] as Place; // within bounds
   return {
@@ -43,7 +43,7 @@ export const readsOf = (store: Store, places: readonly Place[]) => {
 };
 
 /** Opens a store as a server does; the time until its first answer. */
-export const openTimed = async (folder: string): Promise<{ readonly store: Store; readonly openMs: number }> => {
+const openTimed = async (folder: string): Promise<{ readonly store: Store; readonly openMs: number }> => {
   const opening = performance.now();
   const store = await openStore(folder, 'write');
   store.reports.latest(benchStreams[0] as FeedId); // there are 24

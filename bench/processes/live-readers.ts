@@ -14,9 +14,9 @@ export type LiveTarget = {
   readonly feedIds: readonly string[];
 };
 
-/** Starts a server in its own process: a whole node, with so many workers, or bare `ws`. */
-export const startLiveTarget = (mode: 'api' | 'bare', workers = 0): Promise<LiveTarget> =>
-  startProgram('live-target', [mode, String(workers)], ['--expose-gc']);
+/** Starts a server in its own process: a whole node, or bare `ws`. */
+export const startLiveTarget = (mode: 'api' | 'bare'): Promise<LiveTarget> =>
+  startProgram('live-target', [mode], ['--expose-gc']);
 
 export const askTarget = <T>({ child }: LiveTarget, request: LiveTargetRequest): Promise<T> =>
   new Promise((resolve) => {

@@ -9,17 +9,31 @@ import { openBenchNode } from './bench-node.ts';
 /** An answer that the bare server is taught. */
 export type BareAnswer = { readonly path: string; readonly headers: readonly string[]; readonly body: string };
 
-/** What the parent asks: µs of CPU so far, or to learn an answer. */
+/** What the parent asks: µs of CPU so far, ms of the longest iteration of the event loop since it last asked for that, or to learn an answer. */
 export type TargetRequest =
-  | { readonly ask: 'cpu'; readonly answer?: never }
+  | { readonly ask: 'cpu' | 'block'; readonly answer?: never }
   | { readonly ask: 'learn'; readonly answer: BareAnswer };
 
 /** Tells the parent something. Standard output is the log's, as in a real node. */
 const tell = (value: unknown): void => void process.send?.(value);
 
 const answerParent = (learn: (answer: BareAnswer) => void): void => {
+  let [isTiming, longestMs, last] = [false, 0, 0];
+  const iterate = (): void => {
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - last);
+    last = now;
+    if (isTiming) setImmediate(iterate);
+  };
   process.on('message', (request: TargetRequest) => {
     if (request.answer !== undefined) learn(request.answer);
+    if (request.ask === 'block') {
+      isTiming = !isTiming;
+      tell(longestMs);
+      [longestMs, last] = [0, performance.now()];
+      if (isTiming) setImmediate(iterate);
+      return;
+    }
     const { user, system } = process.cpuUsage();
     tell(user + system);
   });

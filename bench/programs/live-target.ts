@@ -1,4 +1,4 @@
-// A server of live reports to be measured, in its own process: `api` is a whole node with everything on and so many workers, `bare` sends the same
+// A server of live reports to be measured, in its own process: `api` is a whole node with everything on, `bare` sends the same
 // bytes to every client with nothing but the `ws` package.
 import { createServer } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -34,9 +34,8 @@ const answerParent = (send: (reports: readonly StoredReport[]) => Promise<number
   });
 };
 
-const serveApi = async (workers: string): Promise<void> => {
+const serveApi = async (): Promise<void> => {
   const { node, userId, secret, stop } = await openBenchNode(undefined, undefined, {
-    workers,
     connectionsPerAddress: '0',
     unreadBytesPerAccount: '268435456',
   });
@@ -49,7 +48,6 @@ const serveApi = async (workers: string): Promise<void> => {
     await reports.append(batch);
     return stored;
   });
-  if (workers !== '0') await new Promise((resolve) => setTimeout(resolve, 1_000)); // they look for new accounts every 250 ms
   tell({ url: node.url, userId, secret, feedIds: benchStreams });
   process.once('SIGTERM', async () => {
     await stop();
@@ -79,6 +77,5 @@ const serveBare = (): void => {
   process.once('SIGTERM', () => process.exit());
 };
 
-const [mode, workers = '0'] = process.argv.slice(2);
-if (mode === 'api') await serveApi(workers);
+if (process.argv[2] === 'api') await serveApi();
 else serveBare();
