@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { inFull } from './support/full-count.ts';
 import { createWorld, runCommand, startServer } from './support/real-program.ts';
 import { listFiles, readText, root, workspaces } from './support/source-tree.ts';
 
@@ -95,7 +96,7 @@ beforeAll(() => {
   }
 });
 
-test('image: it has at most 60 MB beyond Node, neither EVM nor compiler, and no link that leads nowhere', () => {
+inFull('image: it has at most 60 MB beyond Node, neither EVM nor compiler, and no link that leads nowhere', () => {
   const files = readdirSync(app, { recursive: true }).map((path) => ({
     path: String(path),
     ...lstatSync(join(app, String(path))),
@@ -112,7 +113,7 @@ test('image: it has at most 60 MB beyond Node, neither EVM nor compiler, and no 
   expect(bytes).toBeLessThan(60_000_000);
 });
 
-test('image: its command prints help, simulates and serves', async () => {
+inFull('image: its command prints help, simulates and serves', async () => {
   const command = join(app, 'server/bin/sealpost.js');
   expect(statSync(command).mode & 0o111).not.toBe(0);
   expect(await runCommand(['--help'], folder, {}, command)).toMatchObject({

@@ -1,5 +1,4 @@
-// The store and the read path on every Node release of `engines`, beside the one that runs the tests, and live delivery and the client's reads on the
-// newest: the same test files, bundled once. Where we use internals of node:http, they compare our bytes with node's own.
+// The store and the read path on every Node release of `engines`, beside the one that runs the tests: the same test files, bundled once. Where we use internals of node:http, they compare our bytes with node's own.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -7,12 +6,12 @@ import { stripVTControlCharacters as plain, promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleModules, threadModules } from './bundled-threads.ts';
 import { allowedCores } from './load/cores.ts';
-import { countOf } from './support/full-count.ts';
+import { isFull } from './support/full-count.ts';
 import { downloadMs, getNode, nodeReleases } from './support/runtimes.ts';
 import { readJson, readText, root, workspaces } from './support/source-tree.ts';
 
-/** Releases that also get the whole contract of the store, the newest first: none in `npm test`, because it takes as much CPU as all others together. */
-const wholeReleases = nodeReleases.slice(Math.max(0, nodeReleases.length - countOf(0, 3)));
+/** In `npm test` on the newest release alone. */
+const releases = isFull ? nodeReleases : nodeReleases.slice(-1);
 const storeSuite = 'server/src/store/lmdb/engine.test.ts';
 /** What runs on each release: where Node's internals are used, or its own formats. */
 const closest = [
@@ -23,15 +22,15 @@ const closest = [
   'server/src/http/server.test.ts',
   'server/src/http/listener-request.test.ts',
 ];
-/** In `npm test` on the newest release alone, which saves CPU; in full on all. */
-const widest = ['tests/live.test.ts', 'tests/spec.test.ts', 'tests/client/reads.test.ts'];
+/** Only with FULL=1. */
+const widest = [storeSuite, 'tests/live.test.ts', 'tests/spec.test.ts', 'tests/client/reads.test.ts'];
 const oneCoreModule = 'server/src/runtime/one-core.ts';
 // As deep in the project as tests/, so that the files find its root, and packages.
 const folder = mkdtempSync(join(root, 'data-releases-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeAll(async () => {
-  await bundleModules([...closest, ...widest, storeSuite, ...threadModules, oneCoreModule], folder);
+  await bundleModules([...closest, ...widest, ...threadModules, oneCoreModule], folder);
   const times = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } } };
   const config = { test: { include: ['*.test.mjs'], maxWorkers: 1, isolate: false, ...times } };
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)};`);
@@ -86,16 +85,14 @@ test('engines: every package lists the releases that are tested, and the image u
   expect(readText('deploy/Dockerfile').match(/^FROM (?!\$\{NODE_IMAGE\}( |$)).*/gm)).toBeNull();
 });
 
-test.for(nodeReleases)(
-  'node %i: the store and the read path, on the newest also live delivery and the client, work as on the node that runs the tests',
+test.for(releases)(
+  'node %i: the store and the read path work as on the node that runs the tests',
   // Once more, because the suites have time-outs of their own and run beside all others: a release that differs fails twice.
   { timeout: downloadMs + 900_000, retry: 1 },
   async (major, { signal, skip }) => {
     const runtime = await getNode(major);
     if ('missing' in runtime) return skip(runtime.missing);
-    const isWhole = wholeReleases.includes(major);
-    const isNewest = major === nodeReleases.at(-1);
-    const suites = [...closest, ...(isWhole || isNewest ? widest : []), ...(isWhole ? [storeSuite] : [])];
+    const suites = [...closest, ...(isFull ? widest : [])];
     const { files, failed } = await runSuites(runtime.binary, suites, signal);
     expect(failed, `on node ${runtime.version}`).toEqual([]);
     expect(files).toBe(suites.length);
@@ -120,7 +117,7 @@ const collectOften = `
 
 const [firstCore] = allowedCores();
 
-test.runIf(firstCore !== undefined).for(nodeReleases)(
+test.runIf(firstCore !== undefined).for(releases)(
   'node %i: on one core, where no other thread marks garbage, it is collected over and over',
   { timeout: downloadMs + 120_000 },
   async (major, { signal, skip }) => {

@@ -9,6 +9,7 @@ import * as AbiParameters from 'ox/AbiParameters';
 import { afterAll, expect, test } from 'vitest';
 import { startChain } from '../server/src/sandbox/chain/chain.ts';
 import { freePort } from './support/free-port.ts';
+import { inFull } from './support/full-count.ts';
 import { fetchSigned, startCommand } from './support/real-program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-chain-test-'));
@@ -65,7 +66,7 @@ test('sandbox --chain: reports are valid on the chain at sandbox time, and its s
   await expect(rpc('eth_chainId')).rejects.toThrow();
 });
 
-test('sandbox --chain: if the port of the chain is in use, nothing is left running', async () => {
+inFull('sandbox --chain: if the port of the chain is in use, nothing is left running', async () => {
   const port = await freePort();
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(port + 2, '127.0.0.1', resolve));
@@ -78,7 +79,7 @@ test('sandbox --chain: if the port of the chain is in use, nothing is left runni
   }
 });
 
-test('sandbox --chain URL: the contracts are deployed on a chain that the user runs', async () => {
+inFull('sandbox --chain URL: the contracts are deployed on a chain that the user runs', async () => {
   const theirs = await startChain({ port: 0, signerSets: [] });
   try {
     const program = startCommand(

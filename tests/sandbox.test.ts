@@ -11,6 +11,7 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
+import { inFull } from './support/full-count.ts';
 import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
 import { secondStream } from './support/signed-reports.ts';
 
@@ -228,28 +229,31 @@ test('sandbox: POST /sandbox/events pushes exact reports, which are served as th
   expect(await stop(again)).toBe(0);
 });
 
-test('sandbox: --oracles and --faulty make the network as large as a main one, before and after a rotation', async () => {
-  const size = ['--oracles', '16', '--faulty', '5'];
-  const sandbox = await start('--at', '2026-03-13T14:30:00Z', '--paused', '--streams', 'ETH/USD', ...size);
-  await sealpost('sandbox', 'set', 'rotate', '--url', sandbox.opsUrl);
-  await sealpost('sandbox', 'set', 'push', '4200.55', 'stream=ETH/USD', '--url', sandbox.opsUrl);
-  const signers = parseSignerSets(await (await fetch(`${sandbox.url}/signers.json`)).json());
-  expect([...signers.values()].map(({ f, addresses }) => [f, addresses.length])).toEqual([
-    [5, 16],
-    [5, 16],
-  ]);
-  const [page = ''] = await reportsOf(sandbox);
-  const { reports } = JSON.parse(page) as { reports: readonly { fullReport: `0x${string}` }[] };
-  const verdicts = reports.map(({ fullReport }) => verifyReport(decodeFullReport(fullReport), signers));
-  expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signers.length))).toEqual(new Set([6]));
-  expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signerSet.configDigest)).size).toBe(2);
-  expect(await stop(sandbox)).toBe(0);
-  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--oracles', '16', '--faulty', '6');
-  expect([bad.code, bad.stderr]).toEqual([
-    2,
-    'error: --faulty has the value "6", expected a whole number from 0 to 5.\n',
-  ]);
-});
+inFull(
+  'sandbox: --oracles and --faulty make the network as large as a main one, before and after a rotation',
+  async () => {
+    const size = ['--oracles', '16', '--faulty', '5'];
+    const sandbox = await start('--at', '2026-03-13T14:30:00Z', '--paused', '--streams', 'ETH/USD', ...size);
+    await sealpost('sandbox', 'set', 'rotate', '--url', sandbox.opsUrl);
+    await sealpost('sandbox', 'set', 'push', '4200.55', 'stream=ETH/USD', '--url', sandbox.opsUrl);
+    const signers = parseSignerSets(await (await fetch(`${sandbox.url}/signers.json`)).json());
+    expect([...signers.values()].map(({ f, addresses }) => [f, addresses.length])).toEqual([
+      [5, 16],
+      [5, 16],
+    ]);
+    const [page = ''] = await reportsOf(sandbox);
+    const { reports } = JSON.parse(page) as { reports: readonly { fullReport: `0x${string}` }[] };
+    const verdicts = reports.map(({ fullReport }) => verifyReport(decodeFullReport(fullReport), signers));
+    expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signers.length))).toEqual(new Set([6]));
+    expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.signerSet.configDigest)).size).toBe(2);
+    expect(await stop(sandbox)).toBe(0);
+    const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--oracles', '16', '--faulty', '6');
+    expect([bad.code, bad.stderr]).toEqual([
+      2,
+      'error: --faulty has the value "6", expected a whole number from 0 to 5.\n',
+    ]);
+  },
+);
 
 test('sandbox: --prices signs exactly the prices of a CSV file at their times, and nothing else', async () => {
   const file = join(folder, 'prices.csv');

@@ -68,7 +68,6 @@ const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 
 
 test.skipIf(process.platform !== 'linux').each([
   ['SIGTERM', 'SIGTERM', []],
-  ['SIGINT', 'SIGINT', []],
   ['SIGTERM', 'SIGINT', ['--workers', '2']],
 ] as const)('second signal: %s, then %s ends a node that drains with 130 (%j)', async (first, next, args) => {
   const server = await serve(args);

@@ -3,7 +3,7 @@ import { dayMs } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';
-import { tally, tallyControl } from './support/full-count.ts';
+import { inFull, isFull, tally, tallyControl } from './support/full-count.ts';
 import {
   createWorld,
   fetchSigned,
@@ -134,27 +134,30 @@ const passHour = () =>
     return { ...current, deletionFromMs: 1 };
   });
 
-test('shared retention: another value waits for a day of its own, after which it applies, and what it deletes for an hour', async () => {
-  await runRound(...short);
-  await passDay();
-  await runRound('--retention-days', '20');
-  expect((await retain()).waiting).toMatchObject({ retentionDays: 20, retentionBytes: null });
-  expect(await daysStored()).toBe(days);
-  await passDay();
-  const waits = await startNode('--retention-days', '20');
-  await expect.poll(async () => (await retain()).deletionFrom).not.toBeNull();
-  expect(await retain()).toMatchObject({ applies: { retentionDays: 20 }, waiting: null });
-  expect(await daysStored()).toBe(days);
-  await waits.stop();
-  running.delete(waits);
-  await passHour();
-  const node = await startNode('--retention-days', '20');
-  await expect.poll(() => daysStored()).toBeLessThan(days);
-  expect(await degradedOf(node)).toEqual([]);
-  expect(await retain()).toMatchObject({ applies: { retentionDays: 20, retentionBytes: null }, waiting: null });
-  await node.stop();
-  running.delete(node);
-});
+inFull(
+  'shared retention: another value waits for a day of its own, after which it applies, and what it deletes for an hour',
+  async () => {
+    await runRound(...short);
+    await passDay();
+    await runRound('--retention-days', '20');
+    expect((await retain()).waiting).toMatchObject({ retentionDays: 20, retentionBytes: null });
+    expect(await daysStored()).toBe(days);
+    await passDay();
+    const waits = await startNode('--retention-days', '20');
+    await expect.poll(async () => (await retain()).deletionFrom).not.toBeNull();
+    expect(await retain()).toMatchObject({ applies: { retentionDays: 20 }, waiting: null });
+    expect(await daysStored()).toBe(days);
+    await waits.stop();
+    running.delete(waits);
+    await passHour();
+    const node = await startNode('--retention-days', '20');
+    await expect.poll(() => daysStored()).toBeLessThan(days);
+    expect(await degradedOf(node)).toEqual([]);
+    expect(await retain()).toMatchObject({ applies: { retentionDays: 20, retentionBytes: null }, waiting: null });
+    await node.stop();
+    running.delete(node);
+  },
+);
 
 test('shared retention: once it is confirmed, a shorter one applies', async () => {
   await runRound(...short);
@@ -168,7 +171,7 @@ test('shared retention: once it is confirmed, a shorter one applies', async () =
   running.delete(node);
 });
 
-test.each(['lmdb', 'postgres'])(
+test.each(isFull ? ['lmdb', 'postgres'] : ['lmdb'])(
   'retention: a single node on a store in %s that starts with a shorter one deletes nothing for an hour, unless that is confirmed',
   async (engine) => {
     const single = await createWorld(engine === 'lmdb' ? undefined : postgres.url('single', 'write_ms=20000'));

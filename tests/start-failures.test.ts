@@ -50,14 +50,6 @@ const handing = (lines: readonly string[]): string =>
   `import { parentPort } from 'node:worker_threads';
    parentPort.on('message', () => {});
    parentPort.postMessage({ part: 'recent', lines: ${JSON.stringify(lines)}, last: true });`;
-/** A writer that opens, and then can write nothing. */
-const writingNothing = `import { parentPort } from 'node:worker_threads';
-   parentPort.on('message', ({ act }) => {
-     if (act === 'close') parentPort.close();
-     else parentPort.postMessage({ answer: { error: { name: 'Error', message: 'broken on purpose', code: 5 }, isClosed: false } });
-   });
-   parentPort.postMessage({ ready: true });`;
-
 type Failure = {
   readonly part: string;
   readonly broken: Replacements;
@@ -74,12 +66,6 @@ const failures: readonly Failure[] = [
     says: /^error: The writer thread of .* is not running: broken on purpose\. Retry shortly\.$/m,
   },
   {
-    part: 'demo: the thread that writes can write nothing',
-    broken: { 'store/lmdb/write/writer-thread.js': writingNothing },
-    args: demoArgs,
-    says: /^error: Writing to .* broken on purpose\./m,
-  },
-  {
     part: 'demo: a thread that verifies ends',
     broken: { 'ingest/verifier-thread.js': exiting },
     args: demoArgs,
@@ -90,12 +76,6 @@ const failures: readonly Failure[] = [
     broken: { 'cli/commands/demo/thread.js': throwing },
     args: demoArgs,
     says: /^error: The simulated network has stopped: broken on purpose$/m,
-  },
-  {
-    part: 'demo: the simulated network ends',
-    broken: { 'cli/commands/demo/thread.js': exiting },
-    args: demoArgs,
-    says: /^error: The simulated network has stopped: its thread ended with exit code 7\.$/m,
   },
   {
     part: 'demo: the simulated network signs nothing that the store accepts',

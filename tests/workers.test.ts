@@ -12,6 +12,7 @@ import { createSecretBox } from '../server/src/access/secrets.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { createCertificate } from './support/certificates.ts';
 import { freePort } from './support/free-port.ts';
+import { inFull } from './support/full-count.ts';
 import {
   createWorld,
   isAlive,
@@ -386,7 +387,7 @@ const holdingModule = (file: string): string => {
   return `data:text/javascript,${encodeURIComponent(text)}`;
 };
 
-test('workers: a new certificate reaches one that has read the old one and is not ready yet', async () => {
+inFull('workers: a new certificate reaches one that has read the old one and is not ready yet', async () => {
   const other = await createWorld();
   const { flags, install } = createTlsFiles(other);
   const held = join(other.folder, 'held');
@@ -411,7 +412,7 @@ test('workers: a new certificate reaches one that has read the old one and is no
   }
 });
 
-test('workers: one that is replaced gets the certificate in use, whatever the files hold', async () => {
+inFull('workers: one that is replaced gets the certificate in use, whatever the files hold', async () => {
   const other = await createWorld();
   const { flags, install, spoil } = createTlsFiles(other);
   install('first');
@@ -469,22 +470,26 @@ test('workers: a connection that one got and did not take before it ended is clo
   }
 });
 
-test('workers: those that hang are named, killed and replaced, and while all hang the node is not ready', async () => {
-  const other = await createWorld();
-  const stuck = await startServer(other, twoWorkers);
-  const probe = async (): Promise<string> => (await fetch(`${stuck.opsUrl}/readyz`)).text();
-  try {
-    await reach(stuck, 2);
-    const pids = workerPids(stuck);
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    for (const pid of pids) await stuck.printed(new RegExp(`"code":"worker_silent".*process ${pid}, has not answered`));
-    expect(await probe()).toContain('no worker answers; see the log');
-    expect(await probe()).toMatch(/"degraded":\["worker 1: no answer for \d+ s","worker 2: no answer for \d+ s"\]/);
-    await stuck.printed(/"code":"worker_ended".*A worker did not answer for 30 s and was killed/);
-    await until(async () => !pids.some(isAlive) && !(await probe()).includes('worker'));
-    await reach(stuck, 4);
-  } finally {
-    await stuck.stop();
-    other.remove();
-  }
-});
+inFull(
+  'workers: those that hang are named, killed and replaced, and while all hang the node is not ready',
+  async () => {
+    const other = await createWorld();
+    const stuck = await startServer(other, twoWorkers);
+    const probe = async (): Promise<string> => (await fetch(`${stuck.opsUrl}/readyz`)).text();
+    try {
+      await reach(stuck, 2);
+      const pids = workerPids(stuck);
+      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      for (const pid of pids)
+        await stuck.printed(new RegExp(`"code":"worker_silent".*process ${pid}, has not answered`));
+      expect(await probe()).toContain('no worker answers; see the log');
+      expect(await probe()).toMatch(/"degraded":\["worker 1: no answer for \d+ s","worker 2: no answer for \d+ s"\]/);
+      await stuck.printed(/"code":"worker_ended".*A worker did not answer for 30 s and was killed/);
+      await until(async () => !pids.some(isAlive) && !(await probe()).includes('worker'));
+      await reach(stuck, 4);
+    } finally {
+      await stuck.stop();
+      other.remove();
+    }
+  },
+);

@@ -7,7 +7,7 @@ import { openEnvironment, openTable } from '../../server/src/store/lmdb/environm
 import { pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
 import { streamOfKey } from '../../server/src/store/lmdb/report-tables.ts';
 import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs.ts';
-import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
+import { countOf, inFull, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { type DamageResult, damagePrograms, examine, runDamage } from './damage.ts';
 import { flipInFile } from './flip.ts';
 import { type Part, partsOf } from './pages.ts';
@@ -61,7 +61,7 @@ test('damage: a last run whose key lies in the future is put in its place, and n
   }
 });
 
-test('damage: the control, a report that was altered together with its checksums, is found to be wrong', async () => {
+inFull('damage: the control, a report that was altered together with its checksums, is found to be wrong', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-forged-'));
   try {
     cpSync(world.folder, folder, { recursive: true });

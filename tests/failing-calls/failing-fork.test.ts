@@ -1,6 +1,7 @@
 // The real program with a worker, on a machine that starts no more processes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requireBuild } from '../support/broken-program.ts';
+import { inFull } from '../support/full-count.ts';
 import { createWorld, isAlive, type Server, startServer, type World } from '../support/real-program.ts';
 import { createPreload, missingCompiler, type Preload } from './preload.ts';
 
@@ -32,7 +33,7 @@ const askWorker = async ({ url, output }: Server): Promise<number> => {
 // Node emits EAGAIN as an event, and throws ENOMEM.
 const errors = ['EAGAIN', 'ENOMEM'] as const;
 
-test('failing fork: while no worker can be started, the primary runs, and it retries until one can', async () => {
+inFull('failing fork: while no worker can be started, the primary runs, and it retries until one can', async () => {
   if (missing !== undefined) return;
   const server = await startServer(world, oneWorker, preload.env);
   try {

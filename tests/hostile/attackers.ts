@@ -9,8 +9,6 @@ export type Attacker = {
   readonly name: string;
   /** The listener that it attacks; on `tls` it needs one that terminates TLS, `any` does on both. */
   readonly on: 'any' | 'tls' | 'ops';
-  /** A server without defenses is left with its connections, or does not stop. */
-  readonly beatsControl: boolean;
   /** A server without defenses leaves a client beside it waiting. */
   readonly slowsControl?: true;
   /** What one of `count` does. */
@@ -76,46 +74,46 @@ const floods =
   };
 
 const public_: readonly Attacker[] = [
-  { name: 'silent', on: 'any', beatsControl: true, attack: (ground) => void ground.raw() },
-  { name: 'half a head', on: 'any', beatsControl: true, attack: holds('GET /time HTTP/1.1\r\nHo') },
-  { name: 'slow head', on: 'any', beatsControl: true, attack: trickles('GET /time HTTP/1.1\r\nHost: ', 'a') },
+  { name: 'silent', on: 'any', attack: (ground) => void ground.raw() },
+  { name: 'half a head', on: 'any', attack: holds('GET /time HTTP/1.1\r\nHo') },
+  { name: 'slow head', on: 'any', attack: trickles('GET /time HTTP/1.1\r\nHost: ', 'a') },
   {
     name: 'slow body',
     on: 'any',
-    beatsControl: true,
+
     attack: trickles(head('POST /time HTTP/1.1', 'Host: a', 'Content-Length: 100000'), 'x'),
   },
   {
     name: 'chunks that trickle',
     on: 'any',
-    beatsControl: true,
+
     attack: trickles(head('POST /time HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'), '1\r\nx\r\n'),
   },
   {
     name: 'waits for 100 Continue',
     on: 'any',
-    beatsControl: true,
+
     attack: holds(head('POST /time HTTP/1.1', 'Host: a', 'Expect: 100-continue', 'Content-Length: 10')),
   },
   {
     name: 'tiny chunks at full speed',
     on: 'any',
-    beatsControl: true,
+
     attack: floods(head('POST /time HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'), '1\r\nx\r\n'.repeat(20_000)),
   },
   {
     name: 'a body at full speed',
     on: 'any',
-    beatsControl: false,
+
     attack: floods(head('POST /time HTTP/1.1', 'Host: a', `Content-Length: ${10 ** 15}`), 'x'.repeat(1_000_000)),
   },
-  { name: 'ignores our FIN', on: 'any', beatsControl: false, attack: holds('nonsense\r\n\r\n') },
-  { name: 'HTTP/2 preface', on: 'any', beatsControl: false, attack: holds('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n') },
-  { name: 'CONNECT', on: 'any', beatsControl: false, attack: holds(head('CONNECT a:1 HTTP/1.1', 'Host: a')) },
+  { name: 'ignores our FIN', on: 'any', attack: holds('nonsense\r\n\r\n') },
+  { name: 'HTTP/2 preface', on: 'any', attack: holds('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n') },
+  { name: 'CONNECT', on: 'any', attack: holds(head('CONNECT a:1 HTTP/1.1', 'Host: a')) },
   {
     name: 'huge head',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(100, () =>
         ground
@@ -127,7 +125,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'numerous headers',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(100, () =>
         ground
@@ -139,13 +137,13 @@ const public_: readonly Attacker[] = [
   {
     name: 'never reads',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => void ground.open().pause().write(pages(ground, 60)),
   },
   {
     name: 'reads one byte per second',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => {
       const socket = ground.openSlow();
       socket.write(pages(ground, 60));
@@ -155,20 +153,20 @@ const public_: readonly Attacker[] = [
   {
     name: 'asks, closes its side and never reads',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) => void ground.open().pause().end(pages(ground, 60)),
   },
   {
     name: 'pipelines',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(200, () => ground.open().pause().write(signedGet(ground, ground.targets.latest).repeat(1_000))),
   },
   {
     name: 'compressed pages',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) => {
       const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
       ground.every(100, () => socket.write(signedGet(ground, ground.targets.page, 'Accept-Encoding: gzip')));
@@ -177,7 +175,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'authenticates on every connection',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground, index) => {
       for (let i = 0; i < 20; i++) {
         const socket = ground.open({ address: `127.0.1.${index % 250}` }).resume();
@@ -188,7 +186,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'reconnect storm',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(100, () => {
         const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
@@ -199,7 +197,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'resets',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(100, () => {
         const socket = ground.raw();
@@ -209,7 +207,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'endless upgrade',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => {
       const socket = ground.open({ address: '127.0.2.1' }).resume(); // its own: what bars it must not bar the attackers beside it
       socket.write(get('/time', ...upgradeLines));
@@ -219,7 +217,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'pings',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => {
       const flood = Buffer.concat(Array.from({ length: 1_000 }, () => ping));
       openWebSocket(ground, (socket) => ground.every(20, () => socket.writableLength === 0 && socket.write(flood)));
@@ -228,7 +226,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'a message in parts without end',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => {
       const flood = Buffer.concat(Array.from({ length: 100 }, () => part));
       openWebSocket(ground, (socket) => {
@@ -240,25 +238,25 @@ const public_: readonly Attacker[] = [
   {
     name: 'WebSocket that never reads',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => void openWebSocket(ground, (socket) => socket.pause()),
   },
   {
     name: 'closes a WebSocket and keeps the connection',
     on: 'any',
-    beatsControl: true,
+
     attack: (ground) => void openWebSocket(ground, (socket) => socket.write(close)),
   },
   {
     name: 'resubscribes',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) => ground.every(100, () => openWebSocket(ground, (socket) => socket.destroy())),
   },
   {
     name: 'resumes far back',
     on: 'any',
-    beatsControl: false,
+
     slowsControl: true,
     attack: (ground) =>
       ground.every(100, () => {
@@ -270,7 +268,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'resumes far back and never reads',
     on: 'any',
-    beatsControl: false,
+
     attack: (ground) =>
       ground.every(100, () =>
         ground
@@ -282,7 +280,7 @@ const public_: readonly Attacker[] = [
   {
     name: 'most expensive arguments',
     on: 'any',
-    beatsControl: false,
+
     slowsControl: true,
     attack: (ground) =>
       ground.every(100, () => {
@@ -295,20 +293,20 @@ const tls: readonly Attacker[] = [
   {
     name: 'half a handshake',
     on: 'tls',
-    beatsControl: true,
+
     attack: (ground) => void ground.raw().write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01])),
   },
-  { name: 'plain HTTP', on: 'tls', beatsControl: false, attack: (ground) => void ground.raw().write(get('/time')) },
+  { name: 'plain HTTP', on: 'tls', attack: (ground) => void ground.raw().write(get('/time')) },
   {
     name: 'leaves before the handshake',
     on: 'tls',
-    beatsControl: false,
+
     attack: (ground) => ground.every(100, () => ground.raw().end()),
   },
   {
     name: 'renegotiates',
     on: 'tls',
-    beatsControl: false,
+
     attack: (ground) => {
       const socket = ground.open({ maxVersion: 'TLSv1.2' }) as TLSSocket; // on a listener with TLS
       socket.write(get('/time'));
@@ -318,17 +316,17 @@ const tls: readonly Attacker[] = [
 ];
 
 const ops: readonly Attacker[] = [
-  { name: 'silent', on: 'ops', beatsControl: true, attack: (ground) => void ground.ops() },
+  { name: 'silent', on: 'ops', attack: (ground) => void ground.ops() },
   {
     name: 'CONNECT',
     on: 'ops',
-    beatsControl: false,
+
     attack: (ground) => void ground.ops().resume().write(head('CONNECT a:1 HTTP/1.1', 'Host: a')),
   },
   {
     name: 'uploads without the token',
     on: 'ops',
-    beatsControl: false,
+
     attack: (ground) => {
       const socket = ground.ops().resume();
       socket.write(head('POST /ingest HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'));
@@ -338,7 +336,7 @@ const ops: readonly Attacker[] = [
   {
     name: 'never reads the metrics',
     on: 'ops',
-    beatsControl: false,
+
     attack: (ground) => void ground.ops().pause().write(get('/metrics').repeat(60)),
   },
 ];

@@ -1,7 +1,10 @@
 // How often a test does what it counts: a few times in `npm test`, and as often as docs/reliability.md says with FULL=1, which also prints what was found.
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 
 export const isFull = process.env.FULL === '1';
+
+/** A test that `npm test` leaves out: what it guards is guarded by a shorter one too. */
+export const inFull = test.runIf(isFull);
 
 /** A full count ends within ten minutes. */
 export const countOf = (reduced: number, full: number): number => (isFull ? full : reduced);
