@@ -26,7 +26,7 @@ export type Surroundings = {
   /** No more is read; live streams go on until the end. */
   readonly isOver: () => boolean;
   readonly pause: () => Promise<void>;
-  readonly answered: (kind: ClientKind, status?: number, tookMs?: number) => void;
+  readonly answered: (kind: ClientKind, status?: number) => void;
   readonly failed: (kind: ClientKind, error: unknown) => void;
   readonly cameLate: () => void;
   /** A reader of live streams begins: what it got is looked at in the end. */
@@ -106,7 +106,6 @@ const runPublished = (index: number, around: Surroundings): Promise<void> =>
 const askOnce = (around: Surroundings, kind: 'bare' | 'tls', agent: Agent, target: string): Promise<void> => {
   const { userId, secret } = kind === 'tls' ? around.steady : around.credentials();
   const headers = { ...signRequest({ method: 'GET', target, userId, timestampMs: Date.now() }, secret) };
-  const began = performance.now();
   return new Promise((resolve, reject) => {
     const url = `${kind === 'tls' ? around.tlsUrl : around.url}${target}`;
     const request = (kind === 'tls' ? getTls : get)(url, { headers, agent }, (response) => {
@@ -116,7 +115,7 @@ const askOnce = (around: Surroundings, kind: 'bare' | 'tls', agent: Agent, targe
       });
       response.once('error', reject);
       response.once('end', () => {
-        around.answered(kind, response.statusCode, performance.now() - began);
+        around.answered(kind, response.statusCode);
         if (response.statusCode === 200) resolve();
         else reject(new Error(describeAnswer(response.statusCode, body)));
       });

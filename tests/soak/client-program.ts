@@ -2,7 +2,6 @@
 import { type ClientKind, clientKinds, type Surroundings } from './client-kinds.ts';
 import type { ClientsPlan, Message, Order } from './clients.ts';
 import type { Coverage } from './coverage.ts';
-import { createLatencies } from './latency.ts';
 
 const answered: Record<string, number> = {};
 let outOfOrder = 0;
@@ -10,8 +9,6 @@ let [isOver, running] = [false, Promise.resolve() as Promise<unknown>];
 let credentials: ReturnType<Surroundings['credentials']>;
 let renewing = new AbortController();
 const ending = new AbortController();
-/** Of 40 clients for an hour, twice as often as they ask. */
-const latencies = createLatencies(400_000);
 const readers: { readonly kind: ClientKind; readonly feedIds: readonly string[]; readonly coverage: Coverage }[] = [];
 
 type Described = { readonly status?: unknown; readonly statusCode?: unknown; readonly code?: unknown };
@@ -34,10 +31,9 @@ const surroundings = ({ url, tlsUrl, steady, feedIds, pauseMs }: ClientsPlan): S
   renewed: () => renewing.signal,
   isOver: () => isOver,
   pause: () => new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random()))),
-  answered: (kind, status, tookMs) => {
+  answered: (kind, status) => {
     const name = status === undefined ? kind : `${kind} ${status}`;
     answered[name] = (answered[name] ?? 0) + 1;
-    if (kind === 'bare' && tookMs !== undefined) latencies.add(Date.now(), tookMs);
   },
   failed: (kind, error) => tell({ failure: { atMs: Date.now(), kind, text: textOf(error) } }),
   cameLate: () => {
@@ -80,7 +76,7 @@ const obey = async (order: Order): Promise<void> => {
     renewing.abort();
     await running;
     const got = readers.map(({ kind, feedIds, coverage }) => ({ kind, feedIds, got: coverage.list() }));
-    tell({ told: { answered, outOfOrder, readers: got, latencies: latencies.list() } });
+    tell({ told: { answered, outOfOrder, readers: got } });
   } else {
     renew(order.credentials);
     if (order.order === 'start') running = start(order.plan);

@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os';
 import type { Programs } from '../faults/programs.ts';
 import type { Credentials } from '../support/running-api.ts';
 import type { ClientKind } from './client-kinds.ts';
-import { collectOption } from './collecting.ts';
 import type { StreamCoverage } from './coverage.ts';
 import type { Failure } from './failures.ts';
-import type { Latencies } from './latency.ts';
 
 export type ClientsPlan = {
   /** The balancer. */
@@ -38,8 +36,6 @@ export type Told = {
   readonly outOfOrder: number;
   /** What each reader of live streams got. */
   readonly readers: readonly Reader[];
-  /** Of the requests without retries. */
-  readonly latencies: Latencies;
 };
 
 /** Failures are told at once, so that what the process keeps does not grow. */
@@ -70,7 +66,6 @@ export const startClients = async (
       PATH: process.env.PATH,
       NODE_TLS_REJECT_UNAUTHORIZED: '0', // certificates here sign themselves
       NODE_NO_WARNINGS: '1',
-      NODE_OPTIONS: collectOption(),
     },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

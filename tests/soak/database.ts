@@ -1,6 +1,4 @@
 // PostgreSQL with a synchronous standby that takes over again and again: the server that was killed comes back as the next standby.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type RunningPostgres, rejoinAsStandby, startPostgres, startStandby } from '../support/running-postgres.ts';
 
 export type Database = {
@@ -8,8 +6,6 @@ export type Database = {
   readonly url: string;
   /** kill -9 of the primary; the standby takes its place, and gets a standby of its own. */
   readonly failOver: () => Promise<void>;
-  /** The first process of each server that runs, which started the others, by the role of the server. */
-  readonly processes: () => readonly (readonly [role: string, pid: number])[];
   readonly close: () => Promise<void>;
 };
 
@@ -32,14 +28,6 @@ const promote = async (standby: RunningPostgres): Promise<void> => {
   await database.end();
 };
 
-const processOf = (role: string, { folder }: RunningPostgres): readonly (readonly [string, number])[] => {
-  try {
-    return [[role, Number(readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0])]];
-  } catch {
-    return []; // it does not run
-  }
-};
-
 export const openDatabase = async (): Promise<Database> => {
   let primary = await startPostgres();
   let standby = await startStandby(primary);
@@ -54,7 +42,6 @@ export const openDatabase = async (): Promise<Database> => {
       await rejoinAsStandby(standby, primary);
       await waitForStandby(primary);
     },
-    processes: () => [...processOf('PostgreSQL primary', primary), ...processOf('PostgreSQL standby', standby)],
     close: async () => {
       await standby.stop();
       await primary.stop();

@@ -18,7 +18,6 @@ import {
   createWorld,
   killGroup,
   type Program,
-  processesOf,
   type Server,
   startCommand,
   startServer,
@@ -28,7 +27,6 @@ import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
 import { readText, root } from '../support/source-tree.ts';
-import { collectOption, removeHeaps } from './collecting.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -46,11 +44,10 @@ export type Deployment = {
   readonly steady: Credentials;
   /** Reports near the end of their retention. */
   readonly aging: Aging;
-  readonly processes: () => ReadonlyMap<string, number>;
   readonly close: () => Promise<void>;
 };
 
-type Balancer = { readonly child: ChildProcess; readonly url: string; readonly figures: string };
+type Balancer = { readonly child: ChildProcess; readonly url: string };
 
 export type Second = {
   readonly server: Server;
@@ -86,7 +83,7 @@ const nodeArgs = (port: number, opsPort: number): readonly string[] => [
   ...['--retention-days', String(retentionDays), '--log-level', 'warn', '--explorer', 'off', '--verifier-threads', '1'],
   ...['--sockets-per-account', '1000'],
 ];
-const env = { SEALPOST_INGEST_TOKEN: ingestToken, NODE_OPTIONS: collectOption() };
+const env = { SEALPOST_INGEST_TOKEN: ingestToken };
 
 /** Adds an account that may read everything public, without limits. */
 const addAccount = async (world: World, name: string): Promise<Credentials> => {
@@ -145,7 +142,7 @@ const startBalancer = async (
     if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}.`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  return { child, url, figures: `127.0.0.1:${figuresPort}` };
+  return { child, url };
 };
 
 /** A disk of its own, which can be filled; undefined without the right to mount one. */
@@ -192,15 +189,6 @@ const startSecond = async (world: World, operator: Operator, source: string, ste
   return { server, mirror, store, disk, installCertificate };
 };
 
-/** The process that does the work: from the sources, a command is the child of a launcher. */
-const pidOf = (child: ChildProcess): number => {
-  try {
-    return processesOf(child).at(-1) ?? 0;
-  } catch {
-    return 0; // it has ended
-  }
-};
-
 export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> => {
   const database = await openDatabase();
   const world = await createWorld(database.url);
@@ -213,13 +201,12 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
   const nodes: Server[] = [];
   const startNode = async (index: number): Promise<void> => {
     const [port, opsPort] = ports[index] as readonly [number, number]; // there are two
-    const options = index === 0 ? `${env.NODE_OPTIONS} ${jumpingClock(clockFile).NODE_OPTIONS}` : env.NODE_OPTIONS;
     // This machine also runs the clients and the rest of the deployment: a slow answer is not to become a failed one.
     const store = `${world.store}&read_ms=${databaseMs}&write_ms=${databaseMs}`;
     nodes[index] = await startServer(
       { ...world, store },
       nodeArgs(port, opsPort),
-      { ...env, NODE_OPTIONS: options },
+      { ...env, ...(index === 0 && jumpingClock(clockFile)) },
       true,
     );
   };
@@ -237,14 +224,6 @@ export const openDeployment = async (plan: DeploymentPlan): Promise<Deployment> 
     second,
     steady,
     aging,
-    processes: () =>
-      new Map([
-        ...nodes.map(({ child }, i) => [`node ${i + 1}`, pidOf(child)] as const),
-        ['second deployment', pidOf(second.server.child)],
-        ['mirror', pidOf(second.mirror.child)],
-        ['HAProxy', balancer.child.pid ?? 0],
-        ...database.processes(),
-      ]),
     close: () => close({ database, world, nodes, balancer, second }),
   };
 };
@@ -263,6 +242,5 @@ const close = async ({
   await Promise.all([second.mirror, second.server, ...nodes].map(({ finished }) => finished));
   if (second.disk !== undefined) execFileSync('umount', ['-l', second.disk]);
   world.remove();
-  removeHeaps();
   await database.close();
 };

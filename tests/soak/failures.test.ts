@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tallyControl } from '../support/full-count.ts';
 import { describeAnswer } from './answers.ts';
-import { type Allowance, type Failure, formatAllowed, judgeFailures } from './failures.ts';
+import { type Allowance, type Failure, judgeFailures } from './failures.ts';
 
 const allowance: Allowance = { kinds: ['published'], failure: /^503 store_/, forMs: 1_000, why: 'history answers 503' };
 const events = [
@@ -18,7 +18,6 @@ test('failures: one is allowed while its event lasts, and for the time that is g
   const { forbidden, allowed } = judgeFailures([failure(1_000), failure(1_500), failure(3_000)], events);
   expect(forbidden).toEqual([]);
   expect(allowed).toEqual([{ event: 'fail-over', kind: 'published', why: 'history answers 503', count: 3 }]);
-  expect(formatAllowed(allowed)).toBe('fail-over, published: 3 (history answers 503)');
 });
 
 test('failures: earlier, later, of another kind, with another text or during another event, it is forbidden (control)', () => {

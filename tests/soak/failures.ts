@@ -66,7 +66,3 @@ const findAllowance = (
   }
   return undefined;
 };
-
-/** The table as text. */
-export const formatAllowed = (rows: readonly AllowedRow[]): string =>
-  rows.map(({ event, kind, count, why }) => `${event}, ${kind}: ${count} (${why})`).join('\n');

@@ -1,7 +1,5 @@
 // A whole deployment under load while everything happens to it that happens in a week, one event after the other in a seeded order; then what was
-// acknowledged is asked for, and processes, failures and alerts are judged.
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+// acknowledged is asked for, and failures are judged.
 import { type FeedId, toSignerSetsJson } from '@sealpost/protocol';
 import { openStore } from '../../server/src/store/open.ts';
 import { countLost } from '../faults/failover.ts';
@@ -11,17 +9,13 @@ import { ingestToken } from '../formats/senders.ts';
 import type { Random } from '../support/random.ts';
 import { fetchSigned } from '../support/real-program.ts';
 import { createSignedReports, type SignedReports, secondStream } from '../support/signed-reports.ts';
-import { type Firing, judgeAlerts, type Occurrence, startPrometheus } from './alerts.ts';
 import { describeAnswer } from './answers.ts';
 import { type Clients, type ClientsPlan, startClients, type Told } from './clients.ts';
-import { collectMs, heapsOf } from './collecting.ts';
 import { countUndelivered } from './coverage.ts';
 import { type Deployment, openDeployment } from './deployment.ts';
 import { type EventName, type Scene, type SoakEvent, soakEvents } from './events.ts';
 import { type AllowedRow, type Allowing, type Failure, judgeFailures } from './failures.ts';
-import { type Drift, driftOf } from './latency.ts';
 import { copyOf, countMissing, newestOf } from './ledger.ts';
-import { type Growth, growthOf, heapGrowthOf, type Life, startMeasures } from './measures.ts';
 
 export type SoakPlan = {
   readonly seconds: number;
@@ -33,13 +27,8 @@ export type SoakPlan = {
   readonly events: readonly EventName[];
   /** After each event, on average. */
   readonly calmMs: number;
-  readonly warmUpMs: number;
-  /** A process whose life is shorter, after its warm-up, says nothing about growth. */
-  readonly leastLifeMs: number;
   readonly random: Random;
   readonly haproxy: string;
-  /** Without it, alerts are not judged. */
-  readonly prometheus?: string;
 };
 
 export type SoakResult = {
@@ -58,25 +47,11 @@ export type SoakResult = {
   /** Failures of clients that the documents do not allow, and those that they do. */
   readonly forbidden: readonly string[];
   readonly allowed: readonly AllowedRow[];
-  readonly growths: readonly Growth[];
-  /** Of programs that tell, what is in use of the heaps of their threads over time, and how it grows; not of a short life. */
-  readonly heaps: readonly {
-    readonly name: string;
-    readonly megabytes: readonly number[];
-    readonly percentPerHour: number;
-  }[];
-  /** Of the latency of requests without retries, while nothing was done. */
-  readonly drift: Drift | undefined;
-  /** How much more the file of the second deployment grew than what is in it, in percent. */
-  readonly fileExcess: number;
-  readonly alerts: ReturnType<typeof judgeAlerts> | undefined;
   readonly ended: readonly string[];
 };
 
 const [agingStream, ballastStream] = [secondStream(900), secondStream(901)];
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-/** After an event, latencies are not those of a deployment that is left alone. */
-const recoveryMs = 5_000;
 const anyMs = 120_000;
 const boundsMs = { latest: anyMs, at: anyMs, page: anyMs, bulk: anyMs, ingest: anyMs, livez: anyMs, readyz: anyMs };
 
@@ -106,6 +81,9 @@ const createBallast = (): Scene['ballast'] => {
   return { feedId: ballastStream, take };
 };
 
+/** An event that was. */
+type Occurrence = { readonly name: EventName; readonly fromMs: number; readonly toMs: number };
+
 /** Every event once in a random order, then again in another one. */
 const nextEvents = function* (names: readonly EventName[], random: Random): Generator<EventName> {
   for (;;) {
@@ -115,22 +93,20 @@ const nextEvents = function* (names: readonly EventName[], random: Random): Gene
 };
 
 /** Runs one event after the other until the time is up. */
-const runEvents = async (plan: SoakPlan, scene: Scene): Promise<readonly (Occurrence & { name: EventName })[]> => {
-  const occurred: (Occurrence & { name: EventName })[] = [];
+const runEvents = async (plan: SoakPlan, scene: Scene): Promise<readonly Occurrence[]> => {
+  const occurred: Occurrence[] = [];
   const end = Date.now() + plan.seconds * 1_000;
   const possible = plan.events.filter((name) => {
     const { isPossible }: SoakEvent = soakEvents[name];
     return isPossible?.(scene.deployment) ?? true;
   });
   for (const name of nextEvents(possible, plan.random)) {
-    const { act, alerts = [], restMs = 0 }: SoakEvent = soakEvents[name];
-    const lastMs = occurred.findLast((one) => one.name === name)?.toMs ?? Number.NEGATIVE_INFINITY;
-    if (Date.now() - lastMs < restMs) continue;
+    const { act }: SoakEvent = soakEvents[name];
     await pause(plan.calmMs * (0.5 + plan.random(1_000) / 1_000));
     if (Date.now() >= end) return occurred;
     const fromMs = Date.now();
     await act(scene);
-    occurred.push({ name, fromMs, toMs: Date.now(), alerts });
+    occurred.push({ name, fromMs, toMs: Date.now() });
   }
   return occurred;
 };
@@ -179,22 +155,18 @@ const countEvents = (occurred: readonly Occurrence[]): Record<string, number> =>
 };
 
 type Found = {
-  readonly plan: SoakPlan;
   readonly startedMs: number;
   readonly deployment: Deployment;
   readonly load: Load;
   readonly told: Told;
   /** Of what was sent to nodes directly. */
   readonly direct: readonly Failure[];
-  readonly occurred: readonly (Occurrence & { readonly name: EventName })[];
+  readonly occurred: readonly Occurrence[];
   readonly counted: Readonly<Record<string, number>>;
-  readonly lives: readonly Life[];
-  readonly firings: readonly Firing[] | undefined;
-  readonly filesBefore: Files;
 };
 
 const judge = async (found: Found): Promise<SoakResult> => {
-  const { plan, deployment, load, told, direct, occurred, counted, lives, firings } = found;
+  const { deployment, load, told, direct, occurred, counted } = found;
   const allowing = occurred.map(({ name, fromMs, toMs }): Allowing => {
     const { allows = [] }: SoakEvent = soakEvents[name];
     return { name, fromMs, toMs, allows };
@@ -208,13 +180,6 @@ const judge = async (found: Found): Promise<SoakResult> => {
   const lost: number[] = [];
   for (const node of deployment.nodes)
     lost.push(await countLost(node, { ...deployment.world, ...deployment.steady }, load.acknowledged));
-  const possible = new Set<string>(
-    plan.events.flatMap((name) => {
-      const { alerts = [], mayAlert = [] }: SoakEvent = soakEvents[name];
-      return [...alerts, ...mayAlert];
-    }),
-  );
-  const busy = occurred.map(({ fromMs, toMs }) => ({ fromMs, toMs: toMs + recoveryMs }));
   const programs = [...deployment.nodes, deployment.second.server, deployment.second.mirror];
   return {
     load: load.counts(),
@@ -230,43 +195,9 @@ const judge = async (found: Found): Promise<SoakResult> => {
     ),
     forbidden: forbidden.map(({ kind, text, atMs }) => `${kind}: ${text} (${lastEvent(atMs)})`),
     allowed,
-    growths: lives.flatMap((life) => growthOf(life, plan.warmUpMs, plan.leastLifeMs) ?? []),
-    heaps: lives.flatMap(({ name, pid }) => {
-      const megabytes = heapsOf(pid);
-      const percentPerHour = heapGrowthOf(megabytes, collectMs, plan.warmUpMs);
-      return percentPerHour === undefined ? [] : [{ name, megabytes, percentPerHour }];
-    }),
-    drift: driftOf(told.latencies, busy, plan.warmUpMs),
-    fileExcess: excessOf(found.filesBefore, await filesOf(deployment)),
-    alerts: firings && judgeAlerts(occurred, firings, possible),
     ended: programs.filter(({ child }) => child.exitCode !== null).map(({ output }) => output().slice(-2_000)),
   };
 };
-
-type Files = { readonly usedBytes: number; readonly fileBytes: number };
-
-/** What the store of the second deployment takes on its disk, and how much of it is in use. */
-const filesOf = async ({ second }: Deployment): Promise<Files> => {
-  const store = await openStore(second.store, 'read');
-  const { usedBytes, fileBytes } = await store.reports.stats();
-  await store.close();
-  return { usedBytes, fileBytes };
-};
-
-const excessOf = (before: Files, after: Files): number =>
-  ((after.fileBytes - before.fileBytes) / (after.usedBytes - before.usedBytes) - 1) * 100;
-
-const opsOf = ({ opsUrl }: { readonly opsUrl: string }): string => new URL(opsUrl).host;
-
-const beginAlerts = ({ prometheus }: SoakPlan, { nodes, second, balancer, world }: Deployment) =>
-  prometheus === undefined
-    ? undefined
-    : startPrometheus(
-        prometheus,
-        join(world.folder, 'prometheus'),
-        [...nodes, second.server].map(opsOf),
-        balancer.figures,
-      );
 
 /** Starts everything, lets it happen, and judges it. */
 export const runSoak = async (plan: SoakPlan): Promise<SoakResult> => {
@@ -309,12 +240,7 @@ const soak = async (
     },
   });
   await checkSecond(deployment, copyOf(load.acknowledged)); // its clients find a report of every stream
-  const filesBefore = await filesOf(deployment);
   const clients = await beginClients(plan, deployment, streams, programs);
-  const prometheus = await beginAlerts(plan, deployment);
-  const own = (): readonly (readonly [string, number])[] => [['clients', clients.child.pid ?? 0]];
-  const everyMs = Math.max(250, plan.seconds);
-  const measures = startMeasures(everyMs, () => new Map([...deployment.processes(), ...own()]));
   const counted: Record<string, number> = {};
   try {
     const occurred = await runEvents(plan, {
@@ -325,34 +251,16 @@ const soak = async (
       report,
       stream: streams[0] as FeedId, // there is one
       ballast: createBallast(),
-      waitForAlerts: prometheus?.wait ?? (() => pause(2_000)),
       count: (name, value) => {
         counted[name] = (counted[name] ?? 0) + value;
       },
     });
-    const lives = measures.stop();
-    const firings = await prometheus?.firings();
     await load.stop();
     const told = await clients.stop(newestOf(load.acknowledged));
-    return await judge({
-      plan,
-      startedMs,
-      deployment,
-      load,
-      told,
-      direct,
-      occurred,
-      counted,
-      lives,
-      firings,
-      filesBefore,
-    });
+    return await judge({ startedMs, deployment, load, told, direct, occurred, counted });
   } finally {
-    measures.stop();
     clients.child.kill('SIGKILL');
-    await prometheus?.stop();
     await load.stop();
-    rmSync(join(world.folder, 'prometheus'), { recursive: true, force: true });
   }
 };
 
