@@ -30,7 +30,7 @@ const full: FailoverPlan = {
   isSynchronous: true,
 };
 
-/** How the runs of a bar differ, by turns. */
+/** How fail-overs at full figures differ, by turns. */
 const turns: readonly Partial<FailoverPlan>[] = [
   { end: 'killed', awaySeconds: 0 },
   { end: 'killed', awaySeconds: 3 },
