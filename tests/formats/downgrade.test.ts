@@ -85,7 +85,8 @@ const inTurn = async (operator: Operator, act: (server: Server) => Promise<void>
   }
 };
 
-test.skipIf(skipped !== undefined).each(engines.filter((engine) => isFull || engine === 'lmdb'))(
+// Only with FULL=1: tests/formats/rolling.test.ts replaces nodes by the last release, and rolls one back.
+test.skipIf(skipped !== undefined || !isFull).each(engines)(
   `downgrade: ${last.version} answers from a store of this release as this release does, adds to it, and event IDs count for both (%s)`,
   async (engine) => {
     const postgres = engine === 'postgres' ? await startPostgres() : undefined;
