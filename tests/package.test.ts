@@ -60,8 +60,9 @@ const filesBelow = (place: string): readonly string[] =>
 /** A package and all that it depends on, as installed. */
 const closureOf = (name: string, found = new Set<string>()): ReadonlySet<string> => {
   found.add(name);
-  const { dependencies = {} } = JSON.parse(readFileSync(join(stranger, 'node_modules', name, 'package.json'), 'utf8'));
-  for (const next of Object.keys(dependencies)) if (!found.has(next)) closureOf(next, found);
+  const manifest = JSON.parse(readFileSync(join(stranger, 'node_modules', name, 'package.json'), 'utf8'));
+  const next = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+  for (const one of next) if (!found.has(one)) closureOf(one, found);
   return found;
 };
 
