@@ -1,7 +1,6 @@
 // The client: one object with a function for each call.
 import { type DiscoveryFilters, discovery } from './discovery.ts';
 import { createLatestMany } from './latest-many.ts';
-import { createNamedCalls } from './named-calls.ts';
 import { type ClientOptions, readOptions } from './options.ts';
 import { type PagesOptions, pages } from './pages.ts';
 import {
@@ -20,11 +19,11 @@ import {
   type TimeRange,
   time,
 } from './reads.ts';
-import type { CallOptions } from './request/call.ts';
+import { type CallOptions, withRest } from './request/call.ts';
 import { createRequester, type Requester } from './request/requester.ts';
 import { streamByName } from './stream/named-stream.ts';
 import { observeStream, openStream, type ReportStream, type StreamOptions, stream } from './stream/stream.ts';
-import { createStreamLookup, isStreamName } from './stream-lookup.ts';
+import { createStreamLookup, isStreamName, type StreamLookup } from './stream-lookup.ts';
 
 /**
  * Makes a client. Throws on invalid options; sends nothing yet. The secret cannot be read back from the client. Where a call takes a
@@ -96,3 +95,32 @@ export const createClient = (options: ClientOptions) => {
 };
 
 export type Client = ReturnType<typeof createClient>;
+
+/** Makes calls that take feed IDs or names: names are looked up first, within the call's time-out; feed IDs are passed on, and the call validates them. */
+const createNamedCalls = ({ one, all }: StreamLookup, monotonicMs: () => number) => {
+  /** Looks up first; the call gets the rest of the time-out. */
+  const first = async <I, T>(
+    lookUp: () => Promise<I>,
+    call: CallOptions | undefined,
+    act: (ids: I, rest?: CallOptions) => Promise<T>,
+  ): Promise<T> => {
+    const startedMs = monotonicMs();
+    const ids = await lookUp();
+    return act(ids, withRest(call, monotonicMs() - startedMs));
+  };
+  return {
+    ofOne: async <T>(
+      stream: string,
+      call: CallOptions | undefined,
+      act: (feedId: string, rest?: CallOptions) => Promise<T>,
+    ): Promise<T> => (isStreamName(stream) ? first(() => one(stream, call), call, act) : act(stream, call)),
+    ofAll: async <T>(
+      streams: readonly string[],
+      call: CallOptions | undefined,
+      act: (feedIds: readonly string[], rest?: CallOptions) => Promise<T>,
+    ): Promise<T> =>
+      Array.isArray(streams) && streams.some(isStreamName)
+        ? first(() => all(streams, call), call, act)
+        : act(streams, call),
+  };
+};

@@ -126,6 +126,12 @@ const skewWarning = (offsetMs: number) => ({
   message: `The clock of this machine is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? 'behind' : 'ahead of'} the server’s. Requests are signed with the server’s time; synchronize the clock.`,
 });
 
+/**
+ * Redirects are not followed: they would send the signed headers to another server. No browser cache: the Date and rate-limit headers would be those of an
+ * earlier response.
+ */
+export const requestInit = { redirect: 'manual', credentials: 'omit', cache: 'no-store' } as const;
+
 export type ExchangeOptions = {
   readonly fetch: typeof fetch;
   readonly headers: Readonly<Record<string, string>>;
@@ -159,16 +165,7 @@ export const exchange = async (
   });
   ended.catch(() => {}); // the race may be over already
   const send = async (): Promise<ExchangedAnswer> => {
-    // Redirects are not followed: they would send the signed headers to another server. No browser cache: the Date and rate-limit
-    // headers would be those of an earlier response.
-    const init = {
-      headers,
-      redirect: 'manual',
-      credentials: 'omit',
-      cache: 'no-store',
-      signal: controller.signal,
-    } as const;
-    const response = await fetch(url.href, init);
+    const response = await fetch(url.href, { ...requestInit, headers, signal: controller.signal });
     rearm();
     return { status: response.status, headers: response.headers, ...(await readText(response, rearm)) };
   };

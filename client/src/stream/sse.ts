@@ -1,7 +1,7 @@
 // Live reports over server-sent events, with fetch: not reading the body applies backpressure to the server.
 import { SealpostError } from '../errors.ts';
 import { readText } from '../request/answer.ts';
-import { fetchFailure } from '../request/attempt.ts';
+import { fetchFailure, requestInit } from '../request/attempt.ts';
 import { paths } from '../request/paths.ts';
 import { parseMessage, type ReceivedReport } from './received-report.ts';
 import {
@@ -53,18 +53,10 @@ const connect = async (
     ...originHeaders(origin),
     ...(position === undefined ? {} : { 'Last-Event-ID': position }),
   };
-  // A redirect would carry the signed headers elsewhere.
-  const init = {
-    headers,
-    redirect: 'manual',
-    credentials: 'omit',
-    cache: 'no-store',
-    signal: controller.signal,
-  } as const;
   const watchdog = createWatchdog(handshakeMs, () => controller.abort(new Error(handshakeTimedOut)));
   watchdog.touch();
   try {
-    const response = await fetch(`${baseUrl}${target}`, init);
+    const response = await fetch(`${baseUrl}${target}`, { ...requestInit, headers, signal: controller.signal });
     const { status, headers: told, body } = response;
     if (status === 200 && body !== null) return { headers: told, body };
     const texts: string[] = [];

@@ -1,9 +1,7 @@
 // When markets are open, in New York time. A trading day may start on the evening before its date (forex at 17:00, equities at 20:00);
 // the whole trading day is open or closed with its date.
 import { daySeconds } from '@sealpost/protocol';
-import { weekdayOf } from './calendar-day.ts';
-import { isNyseHoliday } from './holidays.ts';
-import { fromNewYork, toNewYork } from './new-york-time.ts';
+import { fromNewYork, isNyseHoliday, toNewYork, weekdayOf } from './new-york.ts';
 
 /** The session of a market. Markets without extended hours have only `regular` and `closed`. */
 export type MarketSession = 'pre-market' | 'regular' | 'post-market' | 'overnight' | 'closed';

@@ -1,6 +1,6 @@
 // Applies faults to requests: sits around the pipeline, so that faulted requests are logged and counted like others, and notes every request in the
 // journal.
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery, statusOf } from '@sealpost/protocol';
 import { ClientGoneError } from '../../access/long-work.ts';
 import type { Answer } from '../../http/answer.ts';
@@ -11,7 +11,6 @@ import { matchRoute, parseTarget } from '../../http/target.ts';
 import type { AnsweredRequest, createAnswerChanges } from './answers.ts';
 import type { AppliedFault, Decisions } from './decisions.ts';
 import { parsedMs } from './fields.ts';
-import { changeHead, type HeadChanges } from './head.ts';
 import type { createJournal } from './journal.ts';
 import type { FaultOf } from './kinds.ts';
 import { type Pacing, truncateAnswer } from './pacing.ts';
@@ -216,3 +215,41 @@ const feedIdsOf = ({ feedID = '', feedIDs = '' }: Readonly<Record<string, string
       throw error;
     }
   });
+
+/** What node sends as the head once it is there; our writer puts the body behind it. */
+type WithHead = ServerResponse & { _header: string | null };
+
+type HeadChanges = {
+  /** How far the Date is off. */
+  clockOffsetMs: number;
+  /** IDs of faults that say so. */
+  readonly marks: string[];
+};
+
+const headEnd = '\r\n\r\n';
+
+/** Applies the changes that are there by the time the head is written, however it is: node and our own writer both set it as one text. */
+const changeHead = (response: ServerResponse, changes: HeadChanges): void => {
+  const target = response as WithHead; // a property of every response
+  let head = target._header;
+  Object.defineProperty(target, '_header', {
+    configurable: true,
+    enumerable: true,
+    get: () => head,
+    set: (text: string | null) => {
+      head = typeof text === 'string' ? changeText(text, changes) : text;
+    },
+  });
+};
+
+const changeText = (text: string, { clockOffsetMs, marks }: HeadChanges): string => {
+  const end = text.indexOf(headEnd);
+  let head = text.slice(0, end);
+  if (clockOffsetMs !== 0)
+    head = head.replace(/\r\nDate: ([^\r\n]*)/, (_, date: string) => {
+      const shifted = new Date(Date.parse(date) + clockOffsetMs);
+      return `\r\nDate: ${shifted.toUTCString()}`;
+    });
+  if (marks.length > 0) head += `\r\nX-Sandbox-Fault: ${marks.join(', ')}`;
+  return head + text.slice(end);
+};
