@@ -1,7 +1,7 @@
 // One thread that does nothing but recover public keys: the rate that no verified ingest can exceed.
 import { parentPort, workerData } from 'node:worker_threads';
 import { decodeFullReport, reportDigest } from '@sealpost/protocol';
-import { openSignatureEngine } from '../../server/src/ingest/signature-engine.ts';
+import { openSignatureEngine } from '../../server/src/ingest/verification.ts';
 
 const { recoverPublicKey } = await openSignatureEngine();
 const signed = (workerData as readonly string[]).map(decodeFullReport).flatMap((report) => {

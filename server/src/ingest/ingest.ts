@@ -1,5 +1,6 @@
 // Ingest, the only way for reports into the store: queue → verify → check → append → acknowledge. Rejected lines go to quarantine with the reason. A
 // result is returned once it is durable.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type FeedId, type NetworkType, parseFeedId, timeResolutionOf, toReportJson } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
@@ -10,11 +11,11 @@ import {
   type Store,
   type StoredReport,
   StoreError,
+  type StoreErrorCode,
 } from '../store/store.ts';
-import { type IngestSender, mayPass } from './held-back.ts';
 import { mirrorStreamsMax } from './mirror.ts';
 import { createKeyedQueue, type PreparedJob } from './queue.ts';
-import { Rejection, type RejectionCode } from './rejections.ts';
+import { mayPass, Rejection, type RejectionCode } from './rejections.ts';
 import { type LineResult, parseReportLine, type ReportLine } from './report-line.ts';
 import { describeThrown, disagreeingField, type Verdict, type VerifiedReport } from './verification.ts';
 import type { Verifier } from './verifier.ts';
@@ -42,6 +43,15 @@ export type IngestEvent =
     }
   /** Reports that readers can see now, and the seconds since they came in, those in the queue included. */
   | { readonly kind: 'visible'; readonly seconds: number; readonly count: number };
+
+/**
+ * A sender of reports, for example one stream of lines; compared by identity. One whose streams resume after their newest stored report has a set for
+ * those that are held back. Others have none. Behind a report that was rejected and may be accepted later,
+ * nothing of its stream is stored, or the sender would never send the rejected one again. It may end before it learns of the rejection, so ingest decides (D102).
+ */
+export type IngestSender = { readonly held?: Set<FeedId> };
+
+export const createResumingSender = (): IngestSender => ({ held: new Set() });
 
 export type Ingest = {
   /**
@@ -361,3 +371,38 @@ const toLineResult = (one: SettledLine, line: number): LineResult => ({
   code: one.kind === 'rejected' ? one.rejection.code : null,
   message: one.kind === 'rejected' ? one.rejection.message : null,
 });
+
+/** Failures of a store that pass: the disk has space again, the database answers again. */
+const passingFailures: readonly StoreErrorCode[] = [
+  'store_disk_full',
+  'store_write_failed',
+  'store_unavailable',
+  'store_outcome_unknown',
+];
+
+/** Is it worth trying the same again later? */
+export const isPassingFailure = (error: unknown): error is StoreError =>
+  error instanceof StoreError && passingFailures.includes(error.code);
+
+const retryMsDefault = 1_000;
+
+/**
+ * Submits reports until the store takes them, for a network within this process, whose reports nobody would send again: a failure that passes is waited
+ * out until the signal is aborted; any other is thrown.
+ */
+export const submitPatiently = async (
+  ingest: Pick<Ingest, 'submit'>,
+  lines: readonly string[],
+  signal: AbortSignal,
+  retryMs = retryMsDefault,
+): Promise<readonly LineResult[]> => {
+  for (;;) {
+    try {
+      return await ingest.submit(lines, 1);
+    } catch (error) {
+      if (!isPassingFailure(error)) throw error;
+      await sleep(retryMs, undefined, { signal }).catch(() => {}); // aborted
+      if (signal.aborted) throw error;
+    }
+  }
+};

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StoreError } from '../store/store.ts';
-import { submitPatiently } from './patient-submit.ts';
+import { submitPatiently } from './ingest.ts';
 
 const full = new StoreError('store_disk_full', 'The disk is full.');
 

@@ -34,3 +34,19 @@ export class Rejection extends Error {
     this.code = code;
   }
 }
+
+/** Rejections that end when the operator, or the clock, changes something. `held_back` ends with the one before it. */
+const passingCodes: readonly RejectionCode[] = [
+  'unknown_config_digest',
+  'unknown_stream',
+  'wrong_network',
+  'decommissioned_stream',
+  'ahead_of_clock',
+  'held_back',
+];
+
+/** True where the same report may be accepted later. */
+export const mayPass = (code: RejectionCode): boolean => passingCodes.includes(code);
+
+/** The header of `POST /ingest`, and its value, by which a client says that it is such a sender. */
+export const afterRejection = { header: 'Sealpost-After-Rejection', hold: 'hold' } as const;

@@ -69,3 +69,32 @@ export const disagreeingField = (line: ReportLine, signed: ReportJson): string |
   const times = ['validFromTimestamp', 'observationsTimestamp'] as const;
   return times.find((name) => line[name] !== undefined && line[name] !== signed[name]);
 };
+
+/**
+ * Loads what verifies signatures in Node, once per process or thread: keccak256 and libsecp256k1 as WebAssembly. No native binding: a thread that is ended
+ * while it loads one takes the process with it (D202). All of ox takes 130 ms to load, so only what verifies does.
+ */
+export const openSignatureEngine = async (): Promise<SignatureEngine> => {
+  const [{ keccak256 }, { recoverPublicKey }] = await Promise.all([
+    import('ox/wasm/Hash').then(({ engine }) => engine()),
+    import('ox/wasm/Secp256k1').then(({ engine }) => engine()),
+  ]);
+  return { keccak256, recoverPublicKey };
+};
+
+export type VerifierRequest =
+  | { readonly signerSets: SignerSets; readonly reports?: never }
+  /** Full reports, separated by commas: one text crosses threads faster than many. */
+  | { readonly signerSets?: never; readonly reports: string };
+
+/** What a thread of the verifier does, and this process where there is none. The verdicts on signer sets are none. */
+export const startVerifying = async (): Promise<(request: VerifierRequest) => readonly Verdict[]> => {
+  const engine = await openSignatureEngine();
+  let signerSets: SignerSets = new Map();
+  return (request) => {
+    if (request.signerSets === undefined)
+      return request.reports.split(',').map((fullReport) => verifyFullReport(fullReport, signerSets, engine));
+    signerSets = request.signerSets;
+    return [];
+  };
+};

@@ -1,8 +1,7 @@
 // One thread of the verifier: requests in and verdicts out, in order. This is the thread's entry file.
 import { parentPort } from 'node:worker_threads';
 import type { ThreadMessage } from '../runtime/threads.ts';
-import type { Verdict } from './verification.ts';
-import { startVerifying, type VerifierRequest } from './verifier-work.ts';
+import { startVerifying, type Verdict, type VerifierRequest } from './verification.ts';
 
 const handle = await startVerifying();
 const say = (message: ThreadMessage<readonly Verdict[]>): void => parentPort?.postMessage(message);

@@ -3,8 +3,7 @@
 import type { SignerSets } from '@sealpost/protocol';
 import { openChannel, startThread, type ThreadChannel } from '../runtime/threads.ts';
 import { StoreError } from '../store/store.ts';
-import type { Verdict } from './verification.ts';
-import type { VerifierRequest } from './verifier-work.ts';
+import { startVerifying, type Verdict, type VerifierRequest } from './verification.ts';
 
 export type Verifier = {
   /** Resolves once the first thread runs; rejects when it ends before. */
@@ -72,7 +71,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
 
 /** One chunk after the other, with other work between them: each takes this process about as long as a request may take. */
 const openOwnLoop = (): Channel => {
-  const working = import('./verifier-work.ts').then(({ startVerifying }) => startVerifying());
+  const working = startVerifying();
   working.catch(() => {}); // reported by `ready` and `ask`
   let last: Promise<unknown> = working;
   return {

@@ -6,9 +6,9 @@ import { ApiError } from '@sealpost/protocol';
 import { noteAnswer } from '../../connections/guard.ts';
 import { continueIfAsked } from '../../runtime/expectation.ts';
 import { StoreError } from '../../store/store.ts';
-import { afterRejection, createResumingSender } from '../held-back.ts';
-import type { Ingest } from '../ingest.ts';
+import { createResumingSender, type Ingest } from '../ingest.ts';
 import type { MirrorPlace, MirrorRequest } from '../mirror.ts';
+import { afterRejection } from '../rejections.ts';
 import { parseMirrorRequest, renderMirrorPlaces, resumeBytesMax } from './mirror-json.ts';
 import { ingestNdjson } from './ndjson.ts';
 

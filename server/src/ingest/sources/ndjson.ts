@@ -1,7 +1,6 @@
 // Ingests a stream of lines, from a file, standard input or a request, in batches; results come back in order. The queue is ingest's: nothing is read
 // before the lines read last have room in it.
-import type { IngestSender } from '../held-back.ts';
-import type { Ingest } from '../ingest.ts';
+import type { Ingest, IngestSender } from '../ingest.ts';
 import { type LineResult, lineCharactersMax } from '../report-line.ts';
 
 const batchLines = 256;

@@ -2,8 +2,8 @@
 // acknowledged them. The next one resumes after the newest stored one.
 import type { Client, SealpostError } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
-import { mayPass } from '../../../ingest/held-back.ts';
 import type { RejectionCode } from '../../../ingest/rejections.ts';
+import { mayPass } from '../../../ingest/rejections.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import type { StreamSpan } from './pages.ts';
 import { readSource, type SourceBatch, type SourceParts } from './source.ts';

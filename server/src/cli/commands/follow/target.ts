@@ -1,8 +1,7 @@
 // Where a mirror stores its reports: a store of this machine, or a running server by its private listener. Both say where each stream resumes.
 import type { ResolvedSettings, Settings } from '../../../config/config.ts';
-import { createResumingSender } from '../../../ingest/held-back.ts';
+import { createResumingSender, isPassingFailure } from '../../../ingest/ingest.ts';
 import { type MirrorPlace, type MirrorRequest, resumeMirror } from '../../../ingest/mirror.ts';
-import { isPassingFailure } from '../../../ingest/patient-submit.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { openStore } from '../../../store/open.ts';
 import { type Store, StoreError } from '../../../store/store.ts';

@@ -1,7 +1,6 @@
 // Ingests lines of reports from any source, into a local store or through a running server; counts, shows and summarizes results.
 import type { ResolvedSettings, SettingName, Settings } from '../../../config/config.ts';
-import type { IngestSender } from '../../../ingest/held-back.ts';
-import { createIngest } from '../../../ingest/ingest.ts';
+import { createIngest, type IngestSender } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { ingestNdjson } from '../../../ingest/sources/ndjson.ts';
 import { openVerifier } from '../../../ingest/verifier.ts';

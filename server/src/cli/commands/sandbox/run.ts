@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { createSignInCodes } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
-import { submitPatiently } from '../../../ingest/patient-submit.ts';
+import { submitPatiently } from '../../../ingest/ingest.ts';
 import { type Node, openNode } from '../../../node.ts';
 import { watchStart } from '../../../runtime/start-watch.ts';
 import { accountRecord, readAccounts } from '../../../sandbox/accounts.ts';

@@ -1,7 +1,7 @@
 // The engines that recover public keys agree on every edge.
 import { portableEngine, type SignatureEngine } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { openSignatureEngine } from './signature-engine.ts';
+import { openSignatureEngine } from './verification.ts';
 
 const order = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
 const prime = 'fffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f';
