@@ -14,8 +14,7 @@ import {
   type ReadPath,
   type WritePath,
 } from './app.ts';
-import { keepCertificate } from './cluster/certificate.ts';
-import { openWorkers } from './cluster/primary.ts';
+import { keepCertificate, openWorkers } from './cluster/primary.ts';
 import type { Settings } from './config/config.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';

@@ -1,7 +1,6 @@
 // Handshakes that wait for the process that remembers signatures (D250): what is decided for others, or changes, while they do.
 import { afterEach, expect, test } from 'vitest';
-import type { Handshake } from '../../server/src/access/used-signatures.ts';
-import { createAskedSignatures } from '../../server/src/cluster/asked-signatures.ts';
+import { createAskedSignatures, type Handshake } from '../../server/src/access/used-signatures.ts';
 import { openEvents, openSocket, RefusedError } from '../support/live-clients.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';

@@ -1,20 +1,27 @@
 // The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
 // (D63). worker.ts is the other side.
+import type { ChildProcess } from 'node:child_process';
 import cluster, { type Worker } from 'node:cluster';
+import { createSecureContext } from 'node:tls';
 import type { ShareLimits } from '../access/node-limits.ts';
 import { createUsedSignatures } from '../access/used-signatures.ts';
 import type { NodeSettings, ReadPath } from '../app.ts';
-import type { MetricValues } from '../observe/metrics.ts';
+import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
-import type { TlsPair } from '../runtime/tls-files.ts';
+import {
+  certificateEndMsOf,
+  readTlsFiles,
+  type TlsFiles,
+  type TlsPair,
+  type TlsSettings,
+  tlsFilesOf,
+  tlsReloadFailed,
+} from '../runtime/tls-files.ts';
 import { createDamageLog } from '../store/damage.ts';
 import type { Damage } from '../store/store.ts';
-import { keepCertificate } from './certificate.ts';
-import { writeError } from './error-output.ts';
-import { watchHandedOver } from './handed-over.ts';
 import { createLimitRelay, machineMs } from './limits.ts';
 import {
   type FromWorker,
@@ -23,8 +30,6 @@ import {
   workerReadStoreVariable,
   workerStoreVariable,
 } from './messages.ts';
-import { type Pinged, silentSeconds, watchSilence } from './silence.ts';
-import { createWorkerTotals } from './totals.ts';
 
 export type WorkersOptions = {
   readonly settings: NodeSettings;
@@ -396,4 +401,138 @@ const endOne = async (member: Member, drainMs: number | undefined): Promise<void
   }
   if (!member.worker.isDead()) member.worker.process.kill('SIGKILL');
   await until(member, () => false, endMarginMs);
+};
+
+/** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
+export const keepCertificate = (settings: TlsSettings, observe: Listener) => {
+  const files = tlsFilesOf(settings);
+  let inUse = files && readTlsFiles(files);
+  return {
+    inUse: () => inUse,
+    endMs: () => inUse && certificateEndMsOf(inUse),
+    /** Reads the files again; false if there is nothing new to use. */
+    renew: (): boolean => {
+      try {
+        if (files === undefined) observe({ kind: 'reloaded', settings: [] });
+        else inUse = readUsable(files);
+        return files !== undefined;
+      } catch (error) {
+        observe(tlsReloadFailed(error));
+        return false;
+      }
+    },
+  };
+};
+
+/** Throws also if they do not match. */
+const readUsable = (files: TlsFiles): TlsPair => {
+  const pair = readTlsFiles(files);
+  createSecureContext(pair);
+  return pair;
+};
+
+/** What workers may have on its way to a standard error that nobody reads. */
+const errorBytesMax = 1_048_576;
+
+/**
+ * Writes what a worker says on standard error, such as a crash of Node's. A worker has none of the primary's own outputs: a process that gets a pipe makes it
+ * blocking for all that have it, and a primary that waits to write to one that nobody reads cannot exit.
+ */
+const writeError = (bytes: Buffer): void => {
+  if (process.stderr.writableLength < errorBytesMax) process.stderr.write(bytes);
+};
+
+/** What Node's cluster sends with a new connection, and what a worker replies: on every release that we run on, although undocumented. */
+type ClusterMessage = {
+  readonly cmd?: unknown;
+  readonly act?: unknown;
+  readonly seq?: number;
+  readonly ack?: number;
+};
+type Handle = { readonly close?: () => void };
+
+/**
+ * Watches the connections that a worker is given, from its start. Returns what closes those that it has not taken; to be called when it has ended: Node keeps
+ * those open and never answers them, so that a client waits until it gives up, and each costs a descriptor for good.
+ */
+const watchHandedOver = (child: ChildProcess): (() => void) => {
+  const waiting = new Map<number | undefined, Handle>();
+  const send = child.send.bind(child);
+  child.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
+    const { cmd, act, seq } = Object(message) as ClusterMessage; // ours have none of these
+    if (cmd === 'NODE_CLUSTER' && act === 'newconn' && handle) waiting.set(seq, handle as Handle); // the connection
+    return (send as (...all: unknown[]) => boolean)(message, handle, ...rest); // its overloads are one function
+  };
+  child.on('internalMessage', ({ ack }: ClusterMessage) => waiting.delete(ack)); // taken, or given to another one
+  return () => {
+    for (const handle of waiting.values()) handle.close?.();
+    waiting.clear();
+  };
+};
+
+const pingEveryMs = 1_000;
+/** So many pings in a row without an answer make a worker silent. */
+const silentAfter = 10;
+/** So many, and it hangs. */
+const hungAfter = 30;
+
+type Pinged = {
+  /** Pings since its last message. */
+  unanswered: number;
+};
+
+/** For how many seconds, at least, a silent one has not answered; undefined for others. */
+export const silentSeconds = ({ unanswered }: Pinged): number | undefined =>
+  unanswered > silentAfter ? ((unanswered - 1) * pingEveryMs) / 1_000 : undefined;
+
+/**
+ * Notices workers whose event loop does not run (D235): pings the listed until stopped, and any message of one is an answer; calls back once when one becomes
+ * silent, and once when it hangs. Pings are counted, not time, so nothing counts while this process itself was stopped, suspended or kept from running.
+ */
+export const watchSilence = <One extends Pinged>(
+  list: () => readonly One[],
+  on: Readonly<Record<'ping' | 'silent' | 'hung', (one: One) => void>>,
+): (() => void) => {
+  const timer = setInterval(() => {
+    for (const one of list()) {
+      const before = one.unanswered;
+      one.unanswered += 1;
+      if (before === silentAfter) on.silent(one);
+      if (before === hungAfter) on.hung(one);
+      on.ping(one);
+    }
+  }, pingEveryMs);
+  return () => clearInterval(timer);
+};
+
+type Values = readonly MetricValues[];
+
+type WorkerTotals = {
+  readonly told: (member: number, values: Values) => void;
+  readonly ended: (member: number) => void;
+  /** How often a running worker has reported. */
+  readonly countOf: (member: number) => number;
+  /** The last values of each running worker, and one part for all that exited. */
+  readonly parts: () => Promise<readonly Values[]>;
+};
+
+/** The workers' metrics: the last values of each, and the totals of those that exited, so that no counter ever decreases. */
+export const createWorkerTotals = (): WorkerTotals => {
+  const last = new Map<number, { readonly values: Values; readonly count: number }>();
+  const countOf = (member: number): number => last.get(member)?.count ?? 0;
+  let gone: Promise<Values> = Promise.resolve([]);
+  return {
+    told: (member, values) => void last.set(member, { values, count: countOf(member) + 1 }),
+    countOf,
+    ended: (member) => {
+      const totals = totalsOf(last.get(member)?.values ?? []);
+      last.delete(member);
+      if (totals.length > 0) gone = gone.then((sum) => sumMetrics([sum, totals]));
+    },
+    parts: async () => {
+      // Both change in one step: a worker that exits meanwhile is never in both.
+      const [living, ended] = [[...last.values()].map(({ values }) => values), gone];
+      return [...living, await ended];
+    },
+  };
 };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from '../observe/metrics.ts';
-import { createWorkerTotals } from './totals.ts';
+import { createWorkerTotals } from './primary.ts';
 
 const unknown = (): never => {
   throw new Error('not known here');

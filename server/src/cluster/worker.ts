@@ -3,7 +3,7 @@
 import '../runtime/one-core.ts';
 
 import { openSecretBox } from '../access/key.ts';
-import type { UseSignature } from '../access/used-signatures.ts';
+import { createAskedSignatures, type UseSignature } from '../access/used-signatures.ts';
 import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import { openLog } from '../observe/log.ts';
@@ -12,7 +12,6 @@ import { createObserver } from '../observe/observe.ts';
 import { watchFollowing, watchTroubles } from '../observe/troubles.ts';
 import { openAdminView } from '../store/admin-snapshot.ts';
 import { openStore } from '../store/open.ts';
-import { createAskedSignatures } from './asked-signatures.ts';
 import { createWorkerLimits, machineMs } from './limits.ts';
 import {
   type FromWorker,
