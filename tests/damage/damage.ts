@@ -12,7 +12,7 @@ import { type Part, partsOf } from './pages.ts';
 import type { DamageWorld, World } from './world.ts';
 
 /** What `buildPrograms` must bundle for this suite. */
-export const damagePrograms = ['tests/damage/node-program.ts', 'tests/damage/repair-program.ts'];
+export const damagePrograms = ['tests/damage/node-program.ts'];
 
 type Flip = { readonly environment: 'reports' | 'admin'; readonly part: Part; readonly bit: number };
 
@@ -127,8 +127,8 @@ const faultsOf = (world: World, flip: Flip, outcome: Outcome): readonly string[]
     `missing after they were sent again ${outcome.missingAfter.length}`,
   );
   expect(outcome.notIngested.every(allowed.ingest), `not ingested ${outcome.notIngested.slice(0, 3).join(', ')}`);
-  const lost = outcome.statuses.filter((status) => status === 401).length;
-  expect(lost <= (allowed.account ? 1 : 0), `statuses ${outcome.statuses.join(' ')}`);
+  const locked = outcome.statuses.filter((status) => status === 401).length;
+  expect(locked <= (allowed.account ? 1 : 0), `statuses ${outcome.statuses.join(' ')}`);
   expect(
     outcome.probes.every((status) => status === 200),
     `probes ${outcome.probes.join(' ')}`,
@@ -136,7 +136,9 @@ const faultsOf = (world: World, flip: Flip, outcome: Outcome): readonly string[]
   expect(outcome.named.length > 0, 'not named');
   const { repaired } = outcome;
   expect(repaired !== undefined, 'not repaired');
-  expect(repaired?.missing.length === 0, `missing after a repair ${repaired?.missing.slice(0, 3).join(', ')}`);
+  const lost = repaired?.missing.filter((key) => !allowed.missing(key)) ?? [];
+  expect(lost.length === 0, `missing after a repair ${lost.slice(0, 3).join(', ')}`);
+  expect(repaired?.named !== 0, 'not named by a repair');
   expect(repaired?.faults.length === 0, `found after a repair ${repaired?.faults.slice(0, 3).join(', ')}`);
   return faults;
 };

@@ -1,11 +1,12 @@
 // Opens a whole node on each copy of a store, asks it for everything, sends it new reports and the old ones again, stops it, and prints what
 // became of it. A copy may take the process with it; whoever started it goes on with the next.
 import { createHash } from 'node:crypto';
-import { cpSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync, rmSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
 import { openNode } from '../../server/src/node.ts';
-import { openStore, repairStore } from '../../server/src/store/open.ts';
+import { copyStore } from '../../server/src/store/copy.ts';
+import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
 import { nodeSettings } from '../faults/node-settings.ts';
 import type { Account } from '../faults/store-folder.ts';
@@ -66,23 +67,22 @@ const scan = async (store: Store): Promise<readonly string[]> => {
   return named;
 };
 
-/** Repairs a copy and reads all of it. */
+/** Repairs a copy into a new store and reads all of that. */
 const repairCopy = async (folder: string): Promise<NonNullable<Outcome['repaired']>> => {
-  const copy = `${folder}.repair`;
-  cpSync(folder, copy, { recursive: true });
-  await repairStore(copy, { dryRun: false, asideFolder: copy, nowMs: Date.now() });
-  const store = await openStore(copy, 'read');
+  const repaired = `${folder}.repair`;
+  const [damaged, store] = [await openStore(folder, 'read'), await openStore(repaired, 'write')];
+  const { damaged: named } = await copyStore(damaged, store, { isRepair: true });
+  await damaged.close();
   const seen = new Set<string>();
   for (const feedId of world.feedIds)
     for (const { fullReport, observationsMs } of (await store.reports.page(feedId, world.fromSecond, 10_000)).reports) {
       const key = `${feedId} ${observationsMs / 1_000}`;
       if (createHash('sha256').update(fullReport).digest('hex') === world.expected[key]) seen.add(key);
     }
-  // The audit log is never mended.
-  const faults = (await scan(store)).filter((fault) => !fault.startsWith('audit'));
+  const faults = await scan(store);
   await store.close();
-  rmSync(copy, { recursive: true });
-  return { missing: stored.filter((key) => !seen.has(key)), faults };
+  rmSync(repaired, { recursive: true });
+  return { missing: stored.filter((key) => !seen.has(key)), named: named.length, faults };
 };
 
 /** The keys of the reports that the store had. */

@@ -1,6 +1,6 @@
 // What the programs that open damaged copies tell the suite.
 
-/** Copies whose names begin with this are repaired as well, in a copy of their own. */
+/** Copies whose names begin with this are repaired as well, into a new store. */
 export const repairedPrefix = 'repaired-';
 
 /** What became of one copy. */
@@ -19,6 +19,10 @@ export type Outcome = {
   readonly probes: readonly number[];
   /** Did the log, the probe or a scan name damage? */
   readonly named: readonly string[];
-  /** What is missing and what a check finds after a repair of another copy; absent where there was none. */
-  readonly repaired?: { readonly missing: readonly string[]; readonly faults: readonly string[] };
+  /** What the new store of a repair lacks, how many records the repair named, and what a check finds in it; absent where there was none. */
+  readonly repaired?: {
+    readonly missing: readonly string[];
+    readonly named: number;
+    readonly faults: readonly string[];
+  };
 };

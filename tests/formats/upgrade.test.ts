@@ -92,7 +92,6 @@ describe.each(cases)('upgrade: $version on $engine', ({ folder, engine, writtenA
   test('after that nothing is damaged, and a backup, its restore and an export have every report', async () => {
     const operator = stored.operate();
     expect(await operator.run(['store', 'verify', '--signatures'])).toMatch(/no problem/i);
-    expect(await operator.run(['store', 'repair', '--dry-run'])).toBe('No damage found.\n');
     const count = async ({ runJson }: typeof operator) =>
       ((await runJson('store', 'stats')) as { reports: number }).reports;
     const reports = await count(operator);

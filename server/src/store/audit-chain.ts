@@ -10,15 +10,19 @@ export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
     .digest('hex');
 };
 
+type LastEntry = Pick<AuditEntry, 'sequence' | 'hash'> | undefined;
+
+/** Is an entry intact, and the next one of a log? */
+export const continuesLog = (last: LastEntry, entry: AuditEntry): boolean =>
+  entry.sequence === (last?.sequence ?? 0) + 1 &&
+  entry.previousHash === (last?.hash ?? '') &&
+  entry.hash === auditHash(entry);
+
 /** Throws unless entries continue a log. */
-export const requireChain = (
-  last: Pick<AuditEntry, 'sequence' | 'hash'> | undefined,
-  entries: readonly AuditEntry[],
-): void => {
+export const requireChain = (last: LastEntry, entries: readonly AuditEntry[]): void => {
   let before = last;
   for (const entry of entries) {
-    const follows = entry.sequence === (before?.sequence ?? 0) + 1 && entry.previousHash === (before?.hash ?? '');
-    if (!follows || entry.hash !== auditHash(entry))
+    if (!continuesLog(before, entry))
       throw new StoreError(
         'store_write_failed',
         `Audit entry ${entry.sequence} does not continue the log of the target.`,

@@ -80,12 +80,6 @@ export const rollUpAll = (prices: readonly PricedMoment[]): Rollup | undefined =
     undefined,
   );
 
-/** Do two roll-ups say the same? */
-export const isSameRollup = (a: Rollup | undefined, b: Rollup | undefined): boolean =>
-  a === undefined || b === undefined ? a === b : rollupFields.every((field) => a[field] === b[field]);
-
-const rollupFields = ['firstMs', 'lastMs', 'reports', 'open', 'high', 'low', 'close'] as const;
-
 /** The candle of everything that two in ascending order cover. */
 export const mergeCandles = (a: Candle, b: Candle): Candle => ({
   start: a.start,

@@ -75,7 +75,13 @@ test('copy: to the other engine and back nothing is lost, and a second run chang
     await fill(first);
     const expected = await contents(first);
     expect(expected.reports).toHaveLength(3_210);
-    expect(await copyStore(first, database)).toEqual({ reports: 3_210, duplicates: 0, damaged: 0, auditEntries: 2 });
+    expect(await copyStore(first, database)).toEqual({
+      reports: 3_210,
+      duplicates: 0,
+      damaged: [],
+      damagedCount: 0,
+      auditEntries: 2,
+    });
     expect(await copyStore(first, database)).toMatchObject({ reports: 3_210, duplicates: 3_210 });
     expect(await contents(database)).toEqual(expected);
     await copyStore(database, last);

@@ -1,14 +1,17 @@
-// Copies a store to another engine through the contract: reports, administrative records with their audit log, quarantine and usage. You can run it
-// again: it recognizes what is there. At the end it reads back and compares every report.
+// Copies a store to another one, of any engine, through the contract: reports, administrative records with their audit log, quarantine, usage and
+// retention. You can run it again: it recognizes what is there. At the end it reads back and compares every report. A repair is a copy too (D289).
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedId } from '@sealpost/protocol';
 import { keyedBy } from './admin-keys.ts';
+import { continuesLog } from './audit-chain.ts';
 import { quarantineLinesMax } from './bounds.ts';
-import { withPrice } from './format/report-contents.ts';
+import { contentsOf, withPrice } from './format/report-contents.ts';
 import {
   type AdminKind,
   type AdminStore,
   type AuditEntry,
+  CorruptRecordError,
+  type Damage,
   type KeyedRecord,
   type ReportStore,
   type Store,
@@ -18,38 +21,68 @@ import {
 
 export type CopyProgress = { readonly part: 'copied' | 'compared'; readonly reports: number };
 
+/** A record of the source that was not copied, and when its reports were observed, as far as it is known. */
+export type DamagedRecord = Damage & { readonly observationsMs?: number | undefined };
+
 export type Copied = {
   readonly reports: number;
   /** Of these, reports that the target had before. */
   readonly duplicates: number;
-  /** Records of the source that are not what was written; they were left out. */
-  readonly damaged: number;
+  /** Number of the last audit entry. */
   readonly auditEntries: number;
+  /** Records of the source that are not what was written; they were left out. The first `damagedMax`. */
+  readonly damaged: readonly DamagedRecord[];
+  readonly damagedCount: number;
 };
 
-export type CopyOptions = { readonly onProgress?: (progress: CopyProgress) => void; readonly signal?: AbortSignal };
+export type CopyOptions = {
+  readonly onProgress?: (progress: CopyProgress) => void;
+  readonly signal?: AbortSignal;
+  /** Into an empty target: leaves out what follows a damaged audit entry and reports that contradict their body or others, instead of failing. */
+  readonly isRepair?: boolean;
+};
 
 const reportsPerBatch = 1_000;
 const entriesPerBatch = 1_000;
 const linesPerBatch = 250;
+const damagedMax = 10_000;
 
 /** Copies everything; resolves when the copy is complete and compared. Throws for a target with other records. */
-export const copyStore = async (from: Store, to: Store, { onProgress, signal }: CopyOptions = {}): Promise<Copied> => {
-  const auditEntries = await copyAdministration(from.admin, to.admin);
-  const copied = await copyReports(
-    from.reports,
-    to.reports,
-    (reports) => onProgress?.({ part: 'copied', reports }),
-    signal,
-  );
+export const copyStore = async (from: Store, to: Store, options: CopyOptions = {}): Promise<Copied> => {
+  const { isRepair = false } = options;
+  const damage = createDamageList();
+  const auditEntries = await copyAdministration(from.admin, to.admin, isRepair ? damage : undefined);
+  const copied = await copyReports(from.reports, to.reports, options, damage);
   await copyQuarantine(from, to);
   await copyUsage(from, to);
   const retention = await from.retention.get();
   if (retention !== undefined) await to.retention.update((current) => current ?? retention);
-  await compareReports(from.reports, to.reports, (reports) => onProgress?.({ part: 'compared', reports }), signal);
-  const { length: damaged } = await from.findDamage();
-  return { ...copied, damaged: copied.damaged + damaged, auditEntries };
+  await compareReports(from.reports, to.reports, options, damage.has);
+  // The copy of the log has named its first damaged entry.
+  for (const found of await from.findDamage()) if (!isRepair || found.table !== 'audit') damage.add(found);
+  return { ...copied, auditEntries, ...damage.found() };
 };
+
+/** Damaged records, each once. */
+const createDamageList = () => {
+  const damaged = new Map<string, DamagedRecord>();
+  let damagedCount = 0;
+  const nameOf = (table: string, key: string): string => `${table} ${key}`;
+  return {
+    add: (record: DamagedRecord): void => {
+      const name = nameOf(record.table, record.key);
+      if (damaged.has(name)) return;
+      damagedCount += 1;
+      if (damaged.size < damagedMax) damaged.set(name, record);
+    },
+    has: (report: StoredReport): boolean => damaged.has(nameOf('reports', keyOf(report))),
+    found: () => ({ damaged: [...damaged.values()], damagedCount }),
+  };
+};
+
+type DamageList = ReturnType<typeof createDamageList>;
+
+const keyOf = ({ feedId, observationsMs }: StoredReport): string => `${feedId}/${observationsMs}`;
 
 const targetDiffers = (what: string) =>
   new StoreError('store_write_failed', `${what} Copy into a new store, or one that this copy created.`);
@@ -57,15 +90,21 @@ const targetDiffers = (what: string) =>
 const recordsOf = async <K extends AdminKind>(admin: AdminStore, kind: K): Promise<readonly KeyedRecord[]> =>
   (await admin.list(kind)).map((record) => ({ kind, key: keyedBy[kind](record), record }));
 
-const copyAdministration = async (from: AdminStore, to: AdminStore): Promise<number> => {
-  const last = await lastEntry(to);
+const copyAdministration = async (
+  from: AdminStore,
+  to: AdminStore,
+  damage: DamageList | undefined,
+): Promise<number> => {
+  let last = await lastEntry(to);
   if (last !== undefined) {
     const [same] = await from.auditAfter(last.sequence - 1, 1);
     if (same?.hash !== last.hash) throw targetDiffers('The audit log of the target is not the beginning of this one.');
   }
-  let sequence = last?.sequence ?? 0;
   for (let more = true; more; ) {
-    const entries = await from.auditAfter(sequence, entriesPerBatch);
+    const entries =
+      damage === undefined
+        ? await from.auditAfter(last?.sequence ?? 0, entriesPerBatch)
+        : await intactAfter(from, last, entriesPerBatch);
     more = entries.length === entriesPerBatch;
     // The records come with the last entries: those of the log are never ahead of them.
     const records = more
@@ -77,9 +116,41 @@ const copyAdministration = async (from: AdminStore, to: AdminStore): Promise<num
           ...(await recordsOf(from, 'mirror')),
         ];
     await to.takeOver(records, entries);
-    sequence = entries.at(-1)?.sequence ?? sequence;
+    last = entries.at(-1) ?? last;
   }
-  return sequence;
+  const copied = last?.sequence ?? 0;
+  const [newest] = await from.auditNewest(1);
+  if (newest !== undefined && newest.sequence > copied)
+    damage?.add({
+      table: 'audit',
+      key: `${copied + 1}`,
+      reason: `entry ${copied + 1} is damaged or missing, so it and the entries after it are not copied`,
+    });
+  return copied;
+};
+
+/** Entries after another one, up to the first that is damaged or does not continue the log. */
+const intactAfter = async (
+  admin: AdminStore,
+  last: AuditEntry | undefined,
+  limit: number,
+): Promise<readonly AuditEntry[]> => {
+  const read = async (sequence: number, count: number): Promise<readonly AuditEntry[] | undefined> => {
+    try {
+      return await admin.auditAfter(sequence, count);
+    } catch (error) {
+      if (error instanceof CorruptRecordError) return undefined;
+      throw error;
+    }
+  };
+  const entries = [...((await read(last?.sequence ?? 0, limit)) ?? [])];
+  if (entries.length === 0)
+    for (let one: AuditEntry | undefined = last; entries.length < limit; entries.push(one)) {
+      [one] = (await read(one?.sequence ?? 0, 1)) ?? [];
+      if (one === undefined) break;
+    }
+  const end = entries.findIndex((entry, i) => !continuesLog(i === 0 ? last : entries[i - 1], entry));
+  return end === -1 ? entries : entries.slice(0, end);
 };
 
 const lastEntry = async (admin: AdminStore): Promise<AuditEntry | undefined> => {
@@ -92,55 +163,76 @@ const lastEntry = async (admin: AdminStore): Promise<AuditEntry | undefined> => 
   return last;
 };
 
-/** Every sound report of a store, in slices; returns how many records are damaged. */
+/** Every sound report of a store, in slices; calls back with each damaged record. */
 const eachSlice = async (
   reports: ReportStore,
   signal: AbortSignal | undefined,
   act: (slice: readonly StoredReport[]) => Promise<void>,
-): Promise<number> => {
-  let damaged = 0;
+  onDamaged: (record: DamagedRecord) => void = () => {},
+): Promise<void> => {
   let cursor: string | undefined;
   do {
     signal?.throwIfAborted();
     const { entries, next } = await reports.scan(cursor, reportsPerBatch);
-    damaged += entries.filter(({ error }) => error !== undefined).length;
+    for (const entry of entries)
+      if (entry.error !== undefined) {
+        const { error, table, key, feedId, observationsMs } = entry;
+        onDamaged({ table, key, reason: error.message, feedId, observationsMs });
+      }
     const sound = entries.flatMap(({ report }) => report ?? []);
     if (sound.length > 0) await act(sound);
     cursor = next;
   } while (cursor !== undefined);
-  return damaged;
 };
 
 const copyReports = async (
   from: ReportStore,
   to: ReportStore,
-  onProgress: (reports: number) => void,
-  signal: AbortSignal | undefined,
-): Promise<Omit<Copied, 'auditEntries'>> => {
+  { onProgress, signal, isRepair }: CopyOptions,
+  damage: DamageList,
+): Promise<Pick<Copied, 'reports' | 'duplicates'>> => {
   let reports = 0;
   let duplicates = 0;
-  const damaged = await eachSlice(from, signal, async (slice) => {
-    const outcomes = await to.append(slice.map(withPrice));
-    const rejected = outcomes.findIndex((outcome) => outcome === 'conflict' || outcome === 'overlap');
-    if (rejected >= 0) throw targetDiffers(`The target holds another report of ${slice[rejected]?.feedId}.`);
-    duplicates += outcomes.filter((outcome) => outcome === 'duplicate').length;
-    reports += slice.length;
-    onProgress(reports);
-  });
-  return { reports, duplicates, damaged };
+  const leaveOut = (report: StoredReport, reason: string): void => {
+    const { feedId, observationsMs } = report;
+    damage.add({ table: 'reports', key: keyOf(report), reason, feedId, observationsMs });
+  };
+  const copySlice = async (scanned: readonly StoredReport[]): Promise<void> => {
+    const slice: StoredReport[] = [];
+    for (const report of scanned) {
+      if (!isRepair || isItsBody(report)) slice.push(report);
+      else leaveOut(report, 'its body is of another stream or time');
+    }
+    for (const [i, outcome] of (await to.append(slice.map(withPrice))).entries()) {
+      const report = slice[i] as StoredReport; // one outcome each
+      if (outcome === 'duplicate') duplicates += 1;
+      if (outcome === 'stored' || outcome === 'duplicate') reports += 1;
+      else if (isRepair) leaveOut(report, 'it contradicts another report of its stream');
+      else throw targetDiffers(`The target holds another report of ${report.feedId}.`);
+    }
+    onProgress?.({ part: 'copied', reports });
+  };
+  await eachSlice(from, signal, copySlice, damage.add);
+  return { reports, duplicates };
+};
+
+const isItsBody = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): boolean => {
+  const body = contentsOf(fullReport);
+  return body?.feedId === feedId && body.validFromMs === validFromMs && body.observationsMs === observationsMs;
 };
 
 const compareReports = async (
   from: ReportStore,
   to: ReportStore,
-  onProgress: (reports: number) => void,
-  signal: AbortSignal | undefined,
+  { onProgress, signal }: CopyOptions,
+  isLeftOut: (report: StoredReport) => boolean,
 ): Promise<void> => {
   let compared = 0;
   await eachSlice(from, signal, async (slice) => {
-    for (const [feedId, reports] of groupByFeed(slice)) await compareRun(to, feedId, reports);
+    const copied = slice.filter((report) => !isLeftOut(report));
+    for (const [feedId, reports] of groupByFeed(copied)) await compareRun(to, feedId, reports);
     compared += slice.length;
-    onProgress(compared);
+    onProgress?.({ part: 'compared', reports: compared });
   });
 };
 

@@ -3,7 +3,6 @@ import { type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { copyStore } from './copy.ts';
 import type { StoreMemory } from './memory/engine.ts';
 import type { Migrated } from './postgres/schema.ts';
-import type { Repaired, RepairOptions } from './repair.ts';
 import { type Store, StoreError } from './store.ts';
 import type { StoreEvent } from './store-event.ts';
 import type { WritingTimes } from './write-state.ts';
@@ -85,20 +84,6 @@ const copyToFolder = async (store: Store, folder: string): Promise<void> => {
   } finally {
     await copy.close();
   }
-};
-
-/** Repairs a store; the result says what was done and what is lost. */
-export const repairStore = async (url: string, options: RepairOptions): Promise<Repaired> => {
-  const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
-  if (scheme === undefined || scheme === 'lmdb') {
-    const { repairLmdbStore } = await import('./lmdb/check/repair.ts');
-    return repairLmdbStore(folderOf(url), options);
-  }
-  if (scheme === 'postgres' || scheme === 'postgresql') {
-    const { repairPostgresStore } = await import('./postgres/check/repair.ts');
-    return repairPostgresStore(url, options);
-  }
-  throw new StoreError('store_url_invalid', `There is no store engine for ${scheme}:. Nothing was repaired.`);
 };
 
 /** Upgrades the tables of a store to this release. An LMDB store needs none: its first writer creates it. */

@@ -18,7 +18,7 @@ import {
 import { createDamageLog, type DamageLog } from '../damage.ts';
 import { CorruptRecordError, type NewReport } from '../store.ts';
 import type { Table } from './environment.ts';
-import { keysFrom, observationsOfKey, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
+import { observationsOfKey, type ReportTables, reportKey, streamOfKey } from './report-tables.ts';
 
 const minuteMs = 60_000;
 const headBytes = 4 + 6 + 6 + 4; // checksum, first and last observation, reports
@@ -101,9 +101,6 @@ export const checkCandle = (table: RollupTable, key: Buffer, value: Buffer): voi
   void decodeRollup(key, value, bucketOf(table));
 
 const bucketOf = (table: RollupTable): number => rollupTables.find(([name]) => name === table)?.[1] ?? minuteMs;
-
-/** The key of the roll-up of a kind that covers the moment of a key. */
-export const rollupKeyOf = (table: RollupTable, key: Buffer): Buffer => keyOf(key, bucketOf(table));
 
 /** Roll-ups of minutes merged into those that cover them, by their keys. */
 const gather = (rollups: Iterable<readonly [Buffer, Rollup]>, bucketMs: number) => {
@@ -197,60 +194,16 @@ const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key:
   if (rollup !== undefined) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
 };
 
-/** The records that a damaged one may stand for: under its own key, or where its content belongs. */
-export const rollupKeys = (
-  table: RollupTable,
-  { key, value }: Entry,
-  streams: readonly number[],
-): readonly Buffer[] => {
-  const bucketMs = bucketOf(table);
-  const own = key.length === keyBytes && streams.includes(streamOfKey(key)) ? [key] : [];
-  if (value.length < headBytes) return own;
-  const isOf = (stream: number): boolean => crc32(value.subarray(4), stream) === value.readUInt32BE(0);
-  return [
-    ...own,
-    ...streams.filter(isOf).map((stream) => reportKey(stream, startOf(value.readUIntBE(4, 6), bucketMs))),
-  ];
-};
-
-type Entry = { readonly key: Buffer; readonly value: Buffer };
-
-/** What a roll-up is made of makes of it: reports of a minute, minutes of an hour or day. */
-export const deriveRollup = (
-  tables: ReportTables,
-  table: RollupTable,
-  key: Buffer,
-  pricesOf: PricesOf,
-): Rollup | undefined =>
-  table === 'candles' ? rollUpMinute(key, pricesOf) : mergeMinutes(tables, bucketOf(table), key, createDamageLog());
-
 /** Replaces a roll-up, or removes it. */
-export const putRollup = (tables: ReportTables, table: RollupTable, key: Buffer, rollup: Rollup | undefined): void => {
+const putRollup = (tables: ReportTables, table: RollupTable, key: Buffer, rollup: Rollup | undefined): void => {
   if (rollup === undefined) tables[table]?.remove(key);
   else tables[table]?.put(key, encodeRollup(streamOfKey(key), rollup));
 };
 
-/** The intact roll-ups of a stream, ascending. */
-export function* storedRollups(tables: ReportTables, table: RollupTable, stream: number) {
-  for (const { key, value } of tables[table]?.getRange(keysFrom(stream, 0)) ?? []) {
-    if (key.length !== keyBytes || streamOfKey(key) !== stream) continue;
-    const rollup = containRollup(table, key, value, bucketOf(table), createDamageLog());
-    if (rollup !== undefined) yield [key, rollup] as const;
-  }
-}
-
 /** A stored roll-up; undefined where it is missing or damaged. */
-export const storedRollup = (tables: ReportTables, table: RollupTable, key: Buffer): Rollup | undefined => {
+const storedRollup = (tables: ReportTables, table: RollupTable, key: Buffer): Rollup | undefined => {
   const value = tables[table]?.get(key);
   return value && containRollup(table, key, value, bucketOf(table), createDamageLog());
-};
-
-/** Rebuilds a missing roll-up: a minute from its reports, others from their minutes. True if it exists afterwards. */
-export const restoreRollup = (tables: ReportTables, table: RollupTable, key: Buffer, pricesOf: PricesOf): boolean => {
-  if (observationsOfKey(key) % bucketOf(table) !== 0) return false;
-  if (tables[table]?.get(key) !== undefined) return true;
-  putRollup(tables, table, key, deriveRollup(tables, table, key, pricesOf));
-  return tables[table]?.get(key) !== undefined;
 };
 
 /** Roll-ups that are read between two looks at the clock. */
@@ -324,7 +277,7 @@ export const trimRollups = (
   }
   for (const [name, bucketMs] of rollupTables) {
     const key = keyOf(first, bucketMs);
-    // One that is missing is not made up for: `store repair` does.
+    // One that is missing is not made up for.
     if (tables[name]?.get(key) === undefined) continue;
     if ((storedRollup(tables, name, key)?.firstMs ?? -1) >= firstMs) continue;
     const rollup = name === 'candles' ? rollUpMinute(key, pricesOf) : mergeFiner(tables, first, bucketMs, damage);

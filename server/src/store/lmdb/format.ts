@@ -97,9 +97,6 @@ export const lineageOfStore = (environment: Environment, tables: ReportTables): 
 
 const metaNames = ['format', 'lineage', 'rollups', ...countedRecords.keys()];
 
-/** Is it the key of a record that this release knows? */
-export const isMetaName = (key: Buffer): boolean => metaNames.includes(key.toString('latin1'));
-
 const isOneBitOff = (name: string, key: Buffer): boolean => {
   if (name.length !== key.length) return false;
   let bits = 0;

@@ -239,19 +239,12 @@ const readMissing = async (
   return [...wanted.values()].filter(({ startMs }) => !there.has(startMs));
 };
 
-export const makePartitions = async (
-  run: Run,
-  t: Tables,
-  partitionOf: PartitionOf,
-  partitions: readonly Partition[],
-): Promise<void> => createPartitionTables(run, t, await readMissing(run, t, withNext(partitionOf, partitions)));
-
 /** Inserts reports under keys that have none. */
 const insertNewReports = (run: Run, partition: Partition, reports: readonly StoredReport[]) =>
   insertRows(run, partition, reports, '');
 
 /** Inserts reports, also in the places of damaged rows. */
-export const insertReports = (run: Run, partition: Partition, reports: readonly StoredReport[]) =>
+const insertReports = (run: Run, partition: Partition, reports: readonly StoredReport[]) =>
   insertRows(
     run,
     partition,

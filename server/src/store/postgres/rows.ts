@@ -116,23 +116,13 @@ const decodeBatch = ({ first_position: first, last_position: last, keys }: Batch
   return found;
 };
 
-/** How many keys a batch has, whatever its positions; undefined where they are damaged. */
-export const countKeys = (keys: Buffer): number | undefined => {
-  try {
-    return decodeKeys(keys).length;
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return undefined;
-    throw error;
-  }
-};
-
 /** As `decodeBatch`; a damaged batch is noted, and undefined. One that is known to be lost is undefined as well. */
 export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKey[] | undefined =>
   isLostBatch(batch)
     ? undefined
     : damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
 
-/** The keys of a batch that a repair found damaged: none, under their checksum. Its positions stay taken (D137). */
+/** The keys of a batch that a repair found damaged: none, under their checksum. Its positions stay taken. */
 export const lostKeys = encodeKeys([]);
 export const isLostBatch = ({ keys }: Pick<BatchRow, 'keys'>): boolean => keys.equals(lostKeys);
 
@@ -213,7 +203,7 @@ export const containDamage = <T>(damage: DamageLog, feedId: FeedId, row: ReportR
 export const readReport = (damage: DamageLog, feedId: FeedId, row: ReportRow): StoredReport | undefined =>
   containDamage(damage, feedId, row, () => decodeReport(feedId, row));
 
-/** A row without a record: a repair found the report damaged, and it stays lost until it is sent again (D137). */
+/** A row without a record: a repair found the report damaged, and it stays lost until it is sent again. */
 export const isLostReport = ({ record }: Pick<ReportRow, 'record'>): boolean => record.length === 0;
 export const notLost = 'octet_length(record) > 0';
 

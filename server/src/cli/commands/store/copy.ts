@@ -1,13 +1,14 @@
 // The command `sealpost store copy`: from one engine to the other, or from one place to another.
 import { realpathSync } from 'node:fs';
 import { hidePassword } from '../../../runtime/urls.ts';
-import { type Copied, copyStore } from '../../../store/copy.ts';
+import { type Copied, type CopyOptions, copyStore } from '../../../store/copy.ts';
 import { openStore } from '../../../store/open.ts';
+import type { Store } from '../../../store/store.ts';
 import type { SettingsCommand } from '../../command.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatCount, formatNumberOf } from '../../formats.ts';
 import { quote } from '../../hints.ts';
-import { createProgress } from '../../progress.ts';
+import { createProgress, type Progress } from '../../progress.ts';
 import type { Session } from '../../session.ts';
 import { folderOf } from './folder.ts';
 
@@ -38,25 +39,27 @@ export const copyCommand: SettingsCommand = {
         '--from and --to are the same store. Set the other one; it defaults to the setting store. See: sealpost config.',
       );
     const signal = session.interruption();
-    const copied = await withStore((source) => copyInto(session, source, to, signal), from).catch((error: unknown) => {
-      if (signal.aborted)
-        throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
-      throw error;
-    });
-    if (copied.damaged > 0) session.exitWith(exitCodes.refused);
+    const { damagedCount, ...copied } = await withStore((source) => copyTo(session, source, to, signal), from).catch(
+      (error: unknown) => {
+        if (signal.aborted)
+          throw new CommandError(interruptedCode(signal), 'Interrupted. Run the command again to resume.');
+        throw error;
+      },
+    );
+    if (damagedCount > 0) session.exitWith(exitCodes.refused);
     const damaged =
-      copied.damaged === 0
+      damagedCount === 0
         ? ''
-        : `${formatNumberOf(copied.damaged, 'damaged record')} skipped. See: sealpost store verify --store ${quote(hidePassword(from))}.\n`;
+        : `${formatNumberOf(damagedCount, 'damaged record')} skipped. See: sealpost store verify --store ${quote(hidePassword(from))}.\n`;
     await print(
-      { from: hidePassword(from), to: hidePassword(to), ...copied },
+      { from: hidePassword(from), to: hidePassword(to), ...copied, damaged: damagedCount },
       `${formatNumberOf(copied.reports, 'report')} in ${hidePassword(to)}, ${formatCount(copied.duplicates)} already present; all verified.\n${damaged}`,
     );
   },
 };
 
 /** Whether two addresses lead to one store. A folder may have several paths. */
-const isSameStore = (from: string, to: string): boolean => from === to || placeOf(from) === placeOf(to);
+export const isSameStore = (from: string, to: string): boolean => from === to || placeOf(from) === placeOf(to);
 
 const placeOf = (url: string): string => {
   try {
@@ -66,21 +69,26 @@ const placeOf = (url: string): string => {
   }
 };
 
-const copyInto = async (
-  session: Session,
-  source: Parameters<typeof copyStore>[0],
-  to: string,
-  signal: AbortSignal,
+/** Copies with a progress bar. */
+export const copyInto = async (
+  progress: Progress,
+  source: Store,
+  target: Store,
+  options: CopyOptions,
 ): Promise<Copied> => {
   const { reports: total } = await source.reports.stats();
+  return copyStore(source, target, {
+    ...options,
+    onProgress: ({ part, reports: count }) =>
+      progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: `reports ${part}` }),
+  });
+};
+
+const copyTo = async (session: Session, source: Store, to: string, signal: AbortSignal): Promise<Copied> => {
   const target = await openStore(to, 'write', { isCommand: true });
   const progress = createProgress(session.stderr);
   try {
-    return await copyStore(source, target, {
-      signal,
-      onProgress: ({ part, reports: count }) =>
-        progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: `reports ${part}` }),
-    });
+    return await copyInto(progress, source, target, { signal });
   } finally {
     progress.end();
     await target.close();

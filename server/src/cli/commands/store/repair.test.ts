@@ -1,152 +1,237 @@
-// The command `store repair`, with another deployment to fetch from.
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+// The command `store repair` on every engine: a new store with everything intact, and what another deployment has of the rest.
+import { createHash } from 'node:crypto';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient } from '@sealpost/client';
+import type { FeedId } from '@sealpost/protocol';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nodeSettings } from '../../../../../tests/faults/node-settings.ts';
 import { openService, type Service } from '../../../../../tests/support/running-api.ts';
 import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
+import { openNode } from '../../../node.ts';
 import { withPrice } from '../../../store/format/report-contents.ts';
-import { openEnvironment, openTable } from '../../../store/lmdb/environment.ts';
+import { openEnvironment, openTable, type Table } from '../../../store/lmdb/environment.ts';
+import { pagesFile } from '../../../store/lmdb/pages-file.ts';
 import { openStore } from '../../../store/open.ts';
-import type { NewReport } from '../../../store/store.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 
 const { report, signerSets } = await createSignedReports();
-const stranger = await createSignedReports('stranger');
-const feedId = secondStream(1);
+const strangers = await createSignedReports('strangers');
+const [feedId, other] = [secondStream(1), secondStream(2)];
 const start = Math.floor(Date.now() / 1_000) - 2_000;
-/** Two blocks of 92, which fill two pages each, and a tail of 16. */
+/** The other deployment has one of them without a registered signer. */
+const strange = 3;
 const reports = Array.from({ length: 200 }, (_, i) => report(feedId, start + i, start + i));
-const folder = mkdtempSync(join(tmpdir(), 'sealpost-repair-cli-'));
+const others = Array.from({ length: 10 }, (_, i) => report(other, start + i, start + i));
+const root = mkdtempSync(join(tmpdir(), 'sealpost-repair-'));
+const keyFile = join(root, 'key');
+const database = await startPostgres();
+const sql = database.connect();
 let source: Service;
-let env: NodeJS.ProcessEnv;
-
-/** A store with all reports, and what it needs to verify them. */
-const fill = async (url: string, filled: readonly NewReport[] = reports): Promise<void> => {
-  const store = await openStore(url, 'write');
-  await store.reports.append(filled);
-  await store.admin.update('stream', [feedId], () => [testStream(feedId)], act);
-  await registerSigners(store, signerSets, { retiredAt: '2025-01-01T00:00:00.000Z' });
-  await store.close();
-};
+let fetching: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
   source = await openService([testStream(feedId)], signerSets, Date.now);
-  // In the second run, the other deployment has one report without a registered signer.
-  await source.append(reports.map((one, i) => (i === 100 ? stranger.report(feedId, start + i, start + i) : one)));
+  await source.append(reports.map((one, i) => (i === strange ? strangers.report(feedId, start + i, start + i) : one)));
   const { userId, secret } = await source.addAccount(['public']);
-  await fill(folder);
-  env = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret, SEALPOST_STORE: folder };
+  fetching = { SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret };
 });
 afterAll(async () => {
   await source.close();
-  rmSync(folder, { recursive: true, force: true });
+  await sql.end();
+  await database.stop();
+  rmSync(root, { recursive: true, force: true });
 });
 
-/** Destroys the index of a block. */
-const destroy = async (nth: number, at = folder): Promise<void> => {
-  const environment = openEnvironment(join(at, 'reports'), false);
-  const blocks = openTable(environment, 'blocks');
-  const { key, value } = [...blocks.getRange()][nth] as { key: Buffer; value: Buffer }; // there are two
-  environment.root.transactionSync(() => blocks.put(key, Buffer.from(value).fill(0, 0, 40)));
+const hashOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+/** Flips a bit of the records of a table that are meant. */
+const flip = async (folder: string, table: string, isMeant: (key: Buffer, nth: number) => boolean): Promise<void> => {
+  const environment = openEnvironment(folder, false);
+  const opened: Table = openTable(environment, table);
+  const entries = [...opened.getRange()].map(({ key, value }) => ({
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+  }));
+  environment.root.transactionSync(() => {
+    for (const [nth, { key, value }] of entries.entries()) {
+      if (!isMeant(key, nth)) continue;
+      value[20] = (value[20] as number) ^ 1; // all are longer
+      opened.put(key, value);
+    }
+  });
   await environment.root.close();
 };
 
-test('store repair: what is lost is listed, then fetched from another deployment and verified against the signer sets of this store', async () => {
-  expect((await runCommand(['store', 'repair'], { env })).stdout).toBe('No damage found.\n');
-  await destroy(0);
-  const planned = await runCommand(['store', 'repair', '--dry-run'], { env });
-  expect([planned.code, planned.stdout.split('\n')[0]]).toEqual([1, '1 damaged record would be set aside.']);
-  const { code, stdout } = await runCommand(['store', 'repair'], { env });
-  expect(code).toBe(1);
-  expect(stdout).toMatch(
-    /^1 damaged record set aside: .*set-aside-\w+\.ndjson\.\n.*Lost:\n {2}0x0003\w+: 92 reports from .* to .*; the index of the run is damaged\nFetch lost reports/s,
+type Engine = {
+  readonly engine: string;
+  readonly url: (name: string) => string;
+  readonly damage: (name: string, account: string) => Promise<void>;
+  readonly fingerprint: (name: string) => Promise<unknown>;
+};
+
+const engines: readonly Engine[] = [
+  {
+    engine: 'lmdb',
+    url: (name) => join(root, name),
+    damage: async (name, account) => {
+      await flip(join(root, name, 'reports'), 'blocks', (_, nth) => nth === 0);
+      await flip(join(root, name, 'admin'), 'records', (key) =>
+        [`account/${account}`, `stream/${other}`].includes(String(key)),
+      );
+    },
+    fingerprint: async (name) => ['reports', 'admin'].map((part) => hashOf(pagesFile(join(root, name, part)))),
+  },
+  {
+    engine: 'postgres',
+    url: (name) => database.url(name),
+    damage: async (name, account) => {
+      const flipped = sql`set_byte(record, 20, 255 - get_byte(record, 20))`;
+      await sql`UPDATE ${sql(name)}.reports SET record = ${flipped}
+        WHERE observations >= ${(start + 2) * 1_000} AND observations < ${(start + 60) * 1_000} AND feed_id =
+          (SELECT feed_id FROM ${sql(name)}.reports GROUP BY feed_id ORDER BY count(*) DESC LIMIT 1)`;
+      await sql`UPDATE ${sql(name)}.records SET record = ${flipped} WHERE key IN (${account}, ${other})`;
+    },
+    fingerprint: async (name) => {
+      const all: unknown[] = [];
+      for (const table of ['reports', 'records', 'audit', 'candles', 'appended', 'counters', 'usage', 'heads'])
+        all.push([
+          ...(await sql`SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM ${sql(name)}.${sql(table)} t`),
+        ]);
+      return all;
+    },
+  },
+];
+
+const contentsOf = async (url: string, of: FeedId = feedId): Promise<readonly string[]> => {
+  const store = await openStore(url, 'read');
+  const page = await store.reports.page(of, start, 1_000);
+  await store.close();
+  return page.reports.map(
+    ({ observationsMs, fullReport }) => `${observationsMs} ${Buffer.from(fullReport).toString('hex')}`,
   );
-  expect((await runCommand(['store', 'verify'], { env })).code).toBe(0);
-  const wrong = await runCommand(['store', 'repair', '--from', source.url], {
-    env: { ...env, SEALPOST_SECRET: 'wrong' },
-  });
-  expect([wrong.code, wrong.stdout]).toEqual([1, '']);
-  const filled = await runCommand(['store', 'repair', '--from', source.url], { env });
-  expect([filled.code, filled.stdout]).toEqual([
-    0,
-    '0 damaged records set aside.\n92 reports fetched and stored.\nNothing is lost.\n',
-  ]);
-  expect((await runCommand(['store', 'verify', '--signatures'], { env })).stdout).toContain('No problems found.');
-});
+};
+const written = (all: readonly { readonly observationsMs: number; readonly fullReport: Uint8Array }[]) =>
+  all.map(({ observationsMs, fullReport }) => `${observationsMs} ${Buffer.from(fullReport).toString('hex')}`);
 
-test('store repair: what is fetched counts once in the candles of its minute, hour and day', async () => {
-  const priced = join(folder, 'priced');
-  await fill(priced, reports.map(withPrice));
-  const candles = async () => {
-    const store = await openStore(priced, 'read');
-    const read = async (resolution: number) =>
-      (await store.reports.candles(feedId, { from: start - 86_400, to: start + 86_400, resolution })).candles;
-    const all = [await read(60), await read(3_600), await read(86_400)];
+describe.each(engines)('store repair on $engine', ({ engine, url, damage, fingerprint }) => {
+  const [damagedName, newName] = [`${engine}_damaged`, `${engine}_new`];
+  const env = { SEALPOST_STORE: url(damagedName), SEALPOST_KEY_FILE: keyFile };
+  const accounts: { readonly userId: string; readonly secret: string }[] = [];
+  let before: unknown;
+
+  beforeAll(async () => {
+    const store = await openStore(url(damagedName), 'write');
+    await store.reports.append([...reports, ...others].map(withPrice));
+    await store.admin.update('stream', [feedId, other], () => [testStream(feedId), testStream(other)], act);
+    await registerSigners(store, signerSets);
     await store.close();
-    return all;
-  };
-  const before = await candles();
-  await destroy(0, priced);
-  const there = { ...env, SEALPOST_STORE: priced };
-  const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env: there });
-  expect([code, JSON.parse(stdout).fetched]).toEqual([0, { stored: 92, rejected: 0 }]);
-  expect(await candles()).toEqual(before);
-  rmSync(priced, { recursive: true });
-});
+    expect((await runCommand(['init'], { env })).stderr).toBe('');
+    for (const name of ['one', 'two']) {
+      const args = ['account', 'create', '--name', name, '--entitle', 'public', '--json'];
+      const { userId, secret } = JSON.parse((await runCommand(args, { env })).stdout);
+      accounts.push({ userId, secret });
+    }
+    await damage(damagedName, accounts[0]?.userId ?? '');
+    before = await fingerprint(damagedName);
+  });
 
-test('store repair: a report that does not verify is not stored, and stays lost', async () => {
-  await destroy(1);
-  const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env });
-  const result = JSON.parse(stdout);
-  expect([code, result.fetched]).toEqual([1, { stored: 91, rejected: 1 }]);
-  expect(result.lost).toMatchObject([
-    { feedId, table: 'blocks', reports: 1, fromMs: (start + 100) * 1_000, toMs: (start + 100) * 1_000 },
-  ]);
-  expect(readdirSync(folder).filter((name) => name.startsWith('set-aside-'))).toHaveLength(2);
-});
-
-test('store repair: a damaged entry of the audit log is kept, with and without --dry-run', async () => {
-  const environment = openEnvironment(join(folder, 'admin'), false);
-  const audit = openTable(environment, 'audit');
-  const [first] = [...audit.getRange({ limit: 1 })];
-  if (first === undefined) throw new Error('The audit log is empty.');
-  environment.root.transactionSync(() => audit.put(Buffer.from(first.key), Buffer.from(first.value).fill(0, 0, 4)));
-  await environment.root.close();
-  for (const options of [['--dry-run'], []]) {
-    const { code, stdout } = await runCommand(['store', 'repair', ...options], { env });
-    expect(code).toBe(1);
-    expect(stdout).toContain('\naudit 0000000000000001 is kept: entries of the audit log are never removed;');
-  }
-});
-
-test('store repair: a store in PostgreSQL is repaired next to its nodes; what is lost is fetched and verified', async () => {
-  const server = await startPostgres();
-  const database = server.connect();
-  const there = { ...env, SEALPOST_STORE: server.url('repaired') };
-  try {
-    await fill(server.url('repaired'));
-    await database`UPDATE repaired.reports SET record = '\\xabcd'::bytea
-      WHERE observations >= ${(start + 99) * 1_000} AND observations <= ${(start + 101) * 1_000}`;
-    const found = await runCommand(['store', 'verify'], { env: there });
-    expect([found.code, found.stdout.split('\n')[0]]).toEqual([
-      1,
-      '200 reports of 1 stream checked. 3 problems. To repair it, see: sealpost store repair --help.',
-    ]);
-    const planned = await runCommand(['store', 'repair', '--dry-run'], { env: there });
-    expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('Nothing was changed.')]);
-    const { code, stdout } = await runCommand(['store', 'repair', '--json', '--from', source.url], { env: there });
-    const { file, lost, fetched, store } = JSON.parse(stdout);
-    rmSync(file);
-    expect([code, fetched, store]).toEqual([1, { stored: 2, rejected: 1 }, server.url('repaired')]);
-    expect(lost).toMatchObject([{ feedId, reports: 1, fromMs: (start + 100) * 1_000, toMs: (start + 100) * 1_000 }]);
-    expect((await runCommand(['store', 'verify', '--signatures'], { env: there })).stdout).toContain(
-      'No problems found.',
+  test('verify names what is damaged and the command; what is intact is copied byte for byte, the rest is listed', async () => {
+    const found = await runCommand(['store', 'verify'], { env });
+    expect([found.code, found.stdout]).toEqual([1, expect.stringContaining('run: sealpost store repair --to NEW.')]);
+    for (const name of [`records account/${accounts[0]?.userId}`, `records stream/${other}`])
+      expect(found.stdout).toContain(name);
+    const { code, stdout } = await runCommand(['store', 'repair', '--to', url(newName), '--json'], { env });
+    const result = JSON.parse(stdout);
+    expect([code, result.fetched]).toEqual([1, null]);
+    expect(result.lost.filter(({ table }: { table: string }) => table === 'records')).toHaveLength(2);
+    const intact = await contentsOf(url(newName));
+    const [gap] = result.lost.filter((loss: { feedId: string | null }) => loss.feedId === feedId);
+    expect(intact).toEqual(
+      written(reports.filter(({ observationsMs: ms }) => ms < (gap.fromMs ?? 0) || ms > gap.toMs)),
     );
-  } finally {
-    await database.end();
-    await server.stop();
-  }
+    expect([intact.length > 100, intact.length < 200, result.reports]).toEqual([true, true, intact.length + 10]);
+    expect(await contentsOf(url(newName), other)).toEqual(written(others));
+    expect((await runCommand(['store', 'verify', '--signatures', '--store', url(newName)])).code).toBe(0);
+    expect(await fingerprint(damagedName)).toEqual(before);
+  });
+
+  test('the new store serves', async () => {
+    const node = await openNode({
+      settings: nodeSettings(url(newName), keyFile),
+      version: '0.0.0',
+      ingestToken: undefined,
+      logTo: { write: () => {} },
+    });
+    try {
+      const [lost, kept] = accounts.map((account) => createClient({ baseUrl: node.url, ...account }));
+      expect((await kept?.latest(feedId))?.report.observationsTimestamp).toBe(start + 199);
+      await expect(lost?.latest(feedId)).rejects.toMatchObject({ status: 401 });
+    } finally {
+      await node.stop('test');
+    }
+  });
+
+  test('with --from, missing reports are fetched and verified; one that does not verify stays lost', async () => {
+    const target = url(`${newName}_fetched`);
+    const from = ['store', 'repair', '--to', target, '--from', source.url];
+    const wrong = await runCommand(from, { env: { ...env, ...fetching, SEALPOST_SECRET: 'wrong' } });
+    expect([wrong.code, wrong.stdout]).toEqual([1, '']);
+    const { code, stdout } = await runCommand([...from, '--json'], { env: { ...env, ...fetching } });
+    const { fetched, lost } = JSON.parse(stdout);
+    expect([code, fetched.rejected]).toEqual([1, 1]);
+    const moment = (start + strange) * 1_000;
+    expect(lost).toContainEqual(expect.objectContaining({ feedId, fromMs: moment, toMs: moment }));
+    expect(await contentsOf(target)).toEqual(written(reports.toSpliced(strange, 1)));
+    expect((await runCommand(['store', 'verify', '--signatures', '--store', target])).code).toBe(0);
+    expect(await fingerprint(damagedName)).toEqual(before);
+  });
+
+  test('a new store that is not empty, or is the damaged one, is refused', async () => {
+    const full = await runCommand(['store', 'repair', '--to', url(newName)], { env });
+    expect([full.code, full.stderr]).toEqual([1, `error: ${url(newName)} is not empty. Set --to to a new store.\n`]);
+    const same = await runCommand(['store', 'repair', '--to', url(damagedName)], { env });
+    expect([same.code, same.stderr]).toEqual([2, 'error: --to is the damaged store itself. Set it to a new store.\n']);
+  });
+});
+
+test('store repair: the audit log is copied up to a damaged entry; derived records are derived again', async () => {
+  const folder = join(root, 'log');
+  cpSync(join(root, 'lmdb_damaged'), folder, { recursive: true });
+  await flip(join(folder, 'admin'), 'audit', (_, nth) => nth === 2);
+  await flip(join(folder, 'reports'), 'candles', () => true);
+  const env = { SEALPOST_STORE: folder };
+  const { code, stdout } = await runCommand(['store', 'repair', '--to', join(root, 'log-new')], { env });
+  expect(code).toBe(1);
+  expect(stdout).toContain(' and the audit log up to entry 2 copied to ');
+  expect(stdout).toMatch(/\nDamaged records derived again: [1-9]\d* of candles\.\n/);
+  expect(stdout).toContain(
+    '  audit 3: entry 3 is damaged or missing, so it and the entries after it are not copied. Affects the proof that the audit log is complete.\n',
+  );
+  expect(stdout).toContain(`\nTo fetch missing reports from another server, delete ${join(root, 'log-new')} and run`);
+  expect(stdout).toContain(
+    `\nNext: cp ${folder}/sealpost.key ${join(root, 'log-new')}/ && sealpost serve --store ${join(root, 'log-new')}\n`,
+  );
+  const log = await runCommand(['audit', 'list', '--store', join(root, 'log-new')]);
+  expect(log.stdout).toContain('store.repair');
+  expect((await runCommand(['audit', 'verify', '--store', join(root, 'log-new')])).code).toBe(0);
+});
+
+test('store repair: an intact store is copied whole', async () => {
+  const folder = join(root, 'intact');
+  const store = await openStore(folder, 'write');
+  await store.reports.append(reports);
+  await store.close();
+  const { code, stdout } = await runCommand(['store', 'repair', '--store', folder, '--to', join(root, 'intact-new')]);
+  expect([code, stdout.split('\n').slice(0, 2)]).toEqual([
+    0,
+    [
+      `200 reports and the audit log up to entry 0 copied to ${join(root, 'intact-new')}; all verified.`,
+      'Nothing is lost.',
+    ],
+  ]);
+  expect(await contentsOf(join(root, 'intact-new'))).toEqual(written(reports));
 });

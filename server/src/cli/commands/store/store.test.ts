@@ -149,7 +149,7 @@ test('store: verify finds one flipped byte, reports it, and exits with 1', async
   const { code, stdout } = await runCommand(['store', 'verify', '--store', damaged]);
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /^200 reports of 2 streams checked\. 1 problem\. To repair it, see: sealpost store repair --help\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
+    /^200 reports of 2 streams checked\. 1 problem\. To copy everything intact to a new store, run: sealpost store repair --to NEW\.\nreports \d\/\d+ \(0x.*\): .*does not match its checksum\. Affects one report\.\n$/,
   );
 });
 

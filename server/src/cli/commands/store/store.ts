@@ -126,7 +126,7 @@ const renderCheck = (
       : ` ${formatNumberOf(without, 'other stream')} in the catalog ${without === 1 ? 'has' : 'have'} no reports.`;
   const head = complete ? `${checked}.${others}` : `${checked} before the interruption.`;
   if (problemCount === 0) return `${head} ${paint.green('No problems found.')}\n`;
-  const advice = 'To repair it, see: sealpost store repair --help.';
+  const advice = 'To copy everything intact to a new store, run: sealpost store repair --to NEW.';
   const more = problemCount - problems.length;
   const lines = [...problems.map(renderProblem), ...(more > 0 ? [`And ${formatCount(more)} more.`] : [])];
   return `${head} ${paint.red(`${formatNumberOf(problemCount, 'problem')}.`)} ${advice}\n${lines.join('\n')}\n`;

@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { flipInFile } from '../../../../../tests/damage/flip.ts';
 import { partsOf } from '../../../../../tests/damage/pages.ts';
-import { openStore, repairStore } from '../../open.ts';
+import { openStore } from '../../open.ts';
 import type { Store } from '../../store.ts';
 import { fine, other, report, run, stream, t0 } from '../../store-samples.fixture.ts';
 import { pagesFile } from '../pages-file.ts';
@@ -181,18 +181,4 @@ describe.each([
     await writer.reports.append([at(1)]);
     expect(await ask(2)).toEqual({ reports: 2, lastMs: 1 });
   });
-});
-
-test('kept answers: what a repair brings back is seen', async () => {
-  await writer.close();
-  damageRun(placeOfTime);
-  const ask = async () => {
-    const page = await reader.reports.renderedPage(stream, t0, 200);
-    page.release?.();
-    const moment = (await reader.reports.renderedAt([stream], t0 + 10))[0]?.observationsMs;
-    return { isDamaged: page.damaged === true, moment };
-  };
-  expect(await ask()).toEqual({ isDamaged: true, moment: undefined });
-  await repairStore(folder, { dryRun: false, asideFolder: folder, nowMs: t0 * 1_000 });
-  expect(await ask()).toEqual({ isDamaged: false, moment: (t0 + 10) * 1_000 });
 });

@@ -41,7 +41,7 @@ export const copyRun = (stream: number, { table, key, view, block, reason }: Fou
 
 export const isIntact = (run: RunCopy): run is IntactRun => run.block !== undefined;
 
-/** A tail of more bytes is left to `store repair`: no transaction takes 8 MB (pages-file.ts). */
+/** A tail of more bytes is left as it is: no transaction takes 8 MB (pages-file.ts). */
 const mendedBytesMax = 4 * 1024 * 1024;
 
 /**
@@ -108,7 +108,7 @@ export const putInPlace = (transaction: Transaction, stream: number): void => {
   for (const run of misplaced) {
     const table = tables[run.table];
     const own = reportKey(stream, run.block.window(run.block.count - 1).observationsMs);
-    // Where it is not found by its own key it stays, and `store repair` puts it right.
+    // Where it is not found by its own key it stays, and counts as damaged.
     if (table.get(own) !== undefined || !removeRun(transaction, run)) continue;
     const reports = salvage(transaction, stream, run);
     if (reports.length > 0) putRun(table, stream, reports);
