@@ -16,7 +16,7 @@ const storeSuite = 'server/src/store/lmdb/engine.test.ts';
 /** What runs on each release: where Node's internals are used, or its own formats. */
 const closest = [
   'server/src/store/lmdb/environment.test.ts',
-  'server/src/store/format/report-block.test.ts',
+  'server/src/store/format/report-run.test.ts',
   'server/src/store/format/packed-report.test.ts',
   'server/src/http/whole-answer.test.ts',
   'server/src/http/server.test.ts',

@@ -175,7 +175,7 @@ test('tidy: only the environment calls lmdb, and its reads without a copy', () =
     .filter(({ path }) => path.startsWith('server/') && path !== 'server/src/store/lmdb/environment.ts')
     .filter(({ path, imports, text }) => imports.includes('lmdb') || (!isTest(path) && text.includes('getBinaryFast')))
     .map(({ path }) => path);
-  offenders(others, 'lmdb returns its whole read buffer under a false length; `viewRecord` returns the record.');
+  offenders(others, 'lmdb returns its whole read buffer under a false length, which the next read overwrites.');
 });
 
 /** The folder of a set that a path is in: an engine of the store, a page of the explorer. */

@@ -2,10 +2,9 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeBlock, openBlock } from '../../server/src/store/format/report-block.ts';
+import { encodeRun, openRun } from '../../server/src/store/format/report-run.ts';
 import { openEnvironment, openTable } from '../../server/src/store/lmdb/environment.ts';
 import { pagesFile } from '../../server/src/store/lmdb/pages-file.ts';
-import { streamOfKey } from '../../server/src/store/lmdb/report-tables.ts';
 import { buildPrograms, type Programs } from '../faults/programs.ts';
 import { countOf, inFull, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { type DamageResult, damagePrograms, examine, runDamage } from './damage.ts';
@@ -46,15 +45,17 @@ test(`damage: ${flips} flipped bits, each costs what its record held and nothing
   expect(counts.contained).toBeGreaterThan(flips / 4);
 }, 3_600_000);
 
-test('damage: a last run whose key lies in the future is put in its place, and nothing is stored twice', async () => {
+test('damage: a last run whose key lies in the future is missing, and stored again where it belongs', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-future-'));
   try {
     cpSync(world.folder, folder, { recursive: true });
     const file = pagesFile(join(folder, 'reports'));
-    const last = partsOf(file).findLast(({ table, kind }) => table === 'tail' && kind === 'key') as Part; // there are some
+    const last = partsOf(file).findLast(({ table, kind }) => table === 'runs' && kind === 'key') as Part; // there are some
     flipInFile(file, last.from + 5, 4); // a bit of its time that is 0: hundreds of years later
     const [outcome] = await examine(programs, world.file, [folder]);
-    expect(outcome).toMatchObject({ wrong: [], missing: [], missingAfter: [], notIngested: [] });
+    expect(outcome).toMatchObject({ wrong: [], missingAfter: [], notIngested: [] });
+    expect(outcome?.missing.length).toBeGreaterThan(0);
+    expect(outcome?.missing.length).toBeLessThan(64);
     expect(outcome?.named.length).toBeGreaterThan(0);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -66,12 +67,12 @@ inFull('damage: the control, a report that was altered together with its checksu
   try {
     cpSync(world.folder, folder, { recursive: true });
     const environment = openEnvironment(join(folder, 'reports'), false);
-    const blocks = openTable(environment, 'blocks');
-    const [{ key, value }] = [...blocks.getRange({ limit: 1 })] as [{ key: Buffer; value: Buffer }]; // there are some
-    const run = openBlock(streamOfKey(key), value);
-    const reports = Array.from({ length: run.count }, (_, i) => run.report(i));
+    const runs = openTable(environment, 'runs', true);
+    const [{ key, value }] = [...runs.getRange({ limit: 1 })] as [{ key: Buffer; value: Buffer }]; // there are some
+    const run = openRun(key, value);
+    const reports = Array.from({ length: run.count }, (_, i) => ({ ...run.window(i), fullReport: run.fullReport(i) }));
     (reports[1]?.fullReport as Uint8Array)[200] = 1;
-    environment.root.transactionSync(() => blocks.put(key, encodeBlock(streamOfKey(key), reports)));
+    environment.root.transactionSync(() => runs.put(key, encodeRun(key, reports)));
     await environment.root.close();
     const [outcome] = await examine(programs, world.file, [folder]);
     tallyControl({ 'found to be wrong': outcome?.wrong.length ?? 0 });

@@ -95,8 +95,7 @@ if (act === 'raw') {
     encoding: 'binary',
     keyEncoding: 'binary',
   });
-  for (const name of ['blocks', 'tail'])
-    for (const { value } of root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' }).getRange())
-      hash(value as Buffer);
+  for (const { value } of root.openDB('runs', { encoding: 'binary', keyEncoding: 'binary' }).getRange())
+    hash(value as Buffer);
   print('read');
 }

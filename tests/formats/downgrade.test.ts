@@ -20,7 +20,7 @@ import { readReleases } from './packed-files.ts';
 import { dumpSchema, recordStatements } from './postgres-dump.ts';
 import { releasedCommand, whyNotBuilt } from './released-code.ts';
 import { sendLines } from './senders.ts';
-import { engines } from './stored-release.ts';
+import { enginesOf } from './stored-release.ts';
 
 const last = readReleases().at(-1);
 if (last === undefined) throw new Error('No release left its stores in tests/formats.');
@@ -86,7 +86,7 @@ const inTurn = async (operator: Operator, act: (server: Server) => Promise<void>
 };
 
 // Only with FULL=1: tests/formats/rolling.test.ts replaces nodes by the last release, and rolls one back.
-test.skipIf(skipped !== undefined || !isFull).each(engines)(
+test.skipIf(skipped !== undefined || !isFull).each(enginesOf(last))(
   `downgrade: ${last.version} answers from a store of this release as this release does, adds to it, and event IDs count for both (%s)`,
   async (engine) => {
     const postgres = engine === 'postgres' ? await startPostgres() : undefined;
@@ -163,27 +163,22 @@ const bothCommands = (world: World): readonly Operator[] =>
     createOperator(world.folder, world.store, world.keyFile, command),
   );
 
-test.skipIf(skipped !== undefined)(
-  `downgrade: ${last.version} and this release refuse a store of a later format, and do not touch it`,
-  async () => {
-    const world = await createWorld();
-    try {
-      await raiseFormat(join(world.store, 'reports'));
-      const hash = () =>
-        createHash('sha256')
-          .update(readFileSync(join(world.store, 'reports/data.mdb')))
-          .digest('hex');
-      const before = hash();
-      for (const { serve } of bothCommands(world)) {
-        const newer = /has format 4; this release reads up to 3\. Upgrade sealpost\./;
-        await expect(serve()).rejects.toThrow(newer);
-      }
-      expect(hash()).toBe(before);
-    } finally {
-      world.remove();
-    }
-  },
-);
+test('downgrade: this release refuses a store of a later format, and does not touch it', async () => {
+  const world = await createWorld();
+  try {
+    await raiseFormat(join(world.store, 'reports'));
+    const hash = () =>
+      createHash('sha256')
+        .update(readFileSync(join(world.store, 'reports/data.mdb')))
+        .digest('hex');
+    const before = hash();
+    const { serve } = createOperator(world.folder, world.store, world.keyFile);
+    await expect(serve()).rejects.toThrow(/has format 5; this release reads format 4\. Upgrade sealpost\./);
+    expect(hash()).toBe(before);
+  } finally {
+    world.remove();
+  }
+});
 
 test.skipIf(skipped !== undefined)(
   `downgrade: ${last.version} and this release refuse a PostgreSQL schema that a later release migrated, and do not touch it`,

@@ -3,6 +3,7 @@ import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { readReleases } from './packed-files.ts';
 import { releasedCommand, whyNotBuilt } from './released-code.ts';
 import { type RollingPlan, rollingSteps, runRolling } from './rolling.ts';
+import { enginesOf } from './stored-release.ts';
 
 const last = readReleases().at(-1);
 if (last === undefined) throw new Error('No release left its stores in tests/formats.');
@@ -58,7 +59,7 @@ test.skipIf(skipped !== undefined)(
 );
 
 // In full runs only: `npm test` opens a copy of a released store with a worker, and goes back, in the tests of upgrade and downgrade.
-test.runIf(skipped === undefined && count > 1)(
+test.runIf(skipped === undefined && count > 1 && enginesOf(last).includes('lmdb'))(
   `upgrade in place: a store in a folder goes from ${last.version} to two workers of this release and back under load, and loses nothing`,
   async () => {
     const steps = [

@@ -1,5 +1,5 @@
 // A copy of what a release left, opened by the command of this release or of another one.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
@@ -11,6 +11,10 @@ import type { Written } from './write-store.ts';
 
 export const engines = ['lmdb', 'postgres'] as const;
 export type Engine = (typeof engines)[number];
+
+/** The engines whose stores of a release this one opens: a folder of 0.1.0 has an earlier format. */
+export const enginesOf = ({ folder }: { readonly folder: string }): readonly Engine[] =>
+  engines.filter((engine) => existsSync(join(folder, engine)));
 
 export type Expected = Omit<Written, 'later'> & {
   /** The key that seals the secrets, in hex. */

@@ -8,7 +8,7 @@ import { createRead, hashReport, type Read, readAnswers, readRecords } from './a
 import { createOperator } from './operator.ts';
 import { readReleases } from './packed-files.ts';
 import { askMirror, sendLines } from './senders.ts';
-import { engines, openStoredRelease, releasedVersions, type StoredRelease } from './stored-release.ts';
+import { enginesOf, openStoredRelease, releasedVersions, type StoredRelease } from './stored-release.ts';
 
 const releases = readReleases();
 
@@ -49,7 +49,7 @@ const expectLater = async ({ url }: Server, { expected, later }: StoredRelease):
 /** Usage is kept for 400 days. */
 const isUsageKept = (writtenAt: string): boolean => Date.now() - Date.parse(writtenAt) < 365 * 86_400_000;
 
-const cases = releases.flatMap((release) => engines.map((engine) => ({ ...release, engine })));
+const cases = releases.flatMap((release) => enginesOf(release).map((engine) => ({ ...release, engine })));
 
 describe.each(cases)('upgrade: $version on $engine', ({ folder, engine, writtenAt }) => {
   let stored: StoredRelease;

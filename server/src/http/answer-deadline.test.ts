@@ -29,22 +29,3 @@ test('answer deadline: a handler that does not answer is 503 with its cause, and
   await vi.advanceTimersByTimeAsync(6_000);
   expect(outcomes).toHaveLength(2);
 });
-
-test('answer deadline: the memory of an answer that comes too late is released', async () => {
-  const bound = createAnswerDeadline(() => performance.now());
-  let [released, end] = [0, (_: Answer): void => {}];
-  const late = new Promise<Answer>((resolve) => {
-    end = resolve;
-  });
-  const outcome = bound(late).catch((error) => error.code);
-  await vi.advanceTimersByTimeAsync(answerMaxMs + 1_000);
-  expect(await outcome).toBe('store_unavailable');
-  end({
-    ...answer,
-    release: () => {
-      released += 1;
-    },
-  });
-  await vi.advanceTimersByTimeAsync(0);
-  expect(released).toBe(1);
-});

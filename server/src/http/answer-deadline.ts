@@ -33,8 +33,8 @@ export const createAnswerDeadline = (monotonicMs: () => number) => {
       timer ??= setInterval(look, lookEveryMs).unref();
       answer.then(
         (given) => {
-          if (waiting.remove(link)) resolve(given);
-          else given.release?.();
+          waiting.remove(link);
+          resolve(given); // without effect once it was given up
         },
         (error) => {
           waiting.remove(link);

@@ -16,8 +16,6 @@ export type Answer = {
   readonly ascii?: true;
   readonly contentType?: string;
   readonly cacheControl: string;
-  /** Called when the body is sent or will never be: its memory may then be used again. */
-  readonly release?: (() => void) | undefined;
   /** Strong tag without quotes; makes the answer conditional. */
   readonly tag?: string;
   /** Further headers: name, value, name, value… */

@@ -25,8 +25,8 @@ import { createDocsRoute } from './routes/docs.ts';
 import { feeds } from './routes/feeds.ts';
 import { createOpenApiRoute } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
-import { createReportAtRoute } from './routes/report-at.ts';
-import { createBulkRoute } from './routes/report-bulk.ts';
+import { reportAt } from './routes/report-at.ts';
+import { reportBulk } from './routes/report-bulk.ts';
 import { reportCandles } from './routes/report-candles.ts';
 import { createCandlesManyRoute } from './routes/report-candles-many.ts';
 import { createCoverageManyRoute, reportCoverage } from './routes/report-coverage.ts';
@@ -106,8 +106,8 @@ const createHandlers = ({
 }: ApiParts): Handlers => ({
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
-  reportAt: createReportAtRoute(),
-  reportBulk: createBulkRoute(),
+  reportAt: reportAt,
+  reportBulk: reportBulk,
   reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
   reportCoverageMany: createCoverageManyRoute(monotonicMs),

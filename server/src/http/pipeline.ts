@@ -15,7 +15,6 @@ import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
 import { createRejections } from './rejections.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
-import { createSentBodies, type SentBodies } from './sent-bodies.ts';
 import { isShed, type Load } from './shedding.ts';
 import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
@@ -164,12 +163,10 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     return answer instanceof Promise ? withinDeadline(answer) : answer;
   };
 
-  const sentBodies = createSentBodies();
-  const passLeased = (exchange: Exchange, offsetMs: number) => leased(sentBodies, exchange, pass(exchange, offsetMs));
   const begin: typeof pass =
-    intercept === undefined ? pass : (exchange) => intercept(exchange, (offsetMs) => passLeased(exchange, offsetMs));
+    intercept === undefined ? pass : (exchange) => intercept(exchange, (offsetMs) => pass(exchange, offsetMs));
   let active = 0;
-  const replies = createReplies(parts, sentBodies, () => {
+  const replies = createReplies(parts, () => {
     active -= 1;
   });
   const holdOrFail = holdRejections(parts, replies.fail);
@@ -206,19 +203,6 @@ const holdRejections = (
   return (exchange, thrown) => (thrown === overloaded ? held.add(exchange) : fail(exchange, thrown));
 };
 
-/** An answer that a sandbox may replace or drop: its body is released once the response is over, whatever was sent. */
-const leased = (
-  sentBodies: SentBodies,
-  { response }: Exchange,
-  answer: Answer | Promise<Answer>,
-): Answer | Promise<Answer> => {
-  const hold = ({ release, ...rest }: Answer): Answer => {
-    if (release !== undefined) sentBodies.add(response, release);
-    return rest;
-  };
-  return answer instanceof Promise ? answer.then(hold) : hold(answer);
-};
-
 /** Sends an answer, or the error that sending it throws. */
 const sendOrFail = ({ send, fail }: ReturnType<typeof createReplies>, exchange: Exchange, answer: Answer): void => {
   try {
@@ -249,13 +233,12 @@ const liveContext = (exchange: Exchange, gate: Gate, headers: RequestHeaders): L
  * Reports requests once all that arrived together are answered: the answers go out sooner, and reporting several in a row costs a third of
  * reporting each between two answers.
  */
-const tellTogether = (observe: PipelineParts['observe'], sweep: () => void): PipelineParts['observe'] => {
+const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe'] => {
   let waiting: RequestEvent[] = [];
   const tell = (): void => {
     const events = waiting;
     waiting = [];
     for (const event of events) observe(event);
-    sweep();
   };
   return (event) => {
     if (waiting.push(event) === 1) setImmediate(tell);
@@ -266,14 +249,10 @@ const tellTogether = (observe: PipelineParts['observe'], sweep: () => void): Pip
 const clientGone = { status: 499, code: 'client_gone' } as const;
 
 /** Ends a request with an answer or an error, and reports it once. */
-const createReplies = (
-  { gate, isDraining, isTls, monotonicMs, observe }: PipelineParts,
-  sentBodies: SentBodies,
-  onEnd: () => void,
-) => {
+const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const clientOf = ({ client, request, headers }: Exchange): string =>
     client ?? gate.clientOf(request.socket.remoteAddress, headers?.forwardedFor);
-  const tell = tellTogether(observe, sentBodies.sweep);
+  const tell = tellTogether(observe);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
     onEnd();
@@ -309,7 +288,6 @@ const createReplies = (
   return {
     /** At once, unless the answer is compressed. */
     send: (exchange: Exchange, answer: Answer): Promise<void> | undefined => {
-      if (answer.release !== undefined) sentBodies.add(exchange.response, answer.release);
       const bytes = sendAnswer(exchange.response, answer, contextOf(exchange));
       if (typeof bytes !== 'number') return bytes.then((sent) => finish(exchange, answer.status, sent, exchange.code));
       finish(exchange, answer.status, bytes, exchange.code);

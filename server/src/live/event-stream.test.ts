@@ -14,7 +14,6 @@ import { createCutOrder } from './cut-order.fixture.ts';
 import { createEventIds } from './event-id.ts';
 import { holdEventStream } from './event-stream.ts';
 import { openHub } from './hub.ts';
-import { createReportRoom } from './report-room.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;
@@ -27,7 +26,7 @@ const openEvents = async (store: Store, reports: ReportStore, after: number | un
   const rules = { keepAliveMs: 60_000, liveBufferBytesMax: 1_000_000 };
   const monotonicMs = () => performance.now();
   const longWork = createLongWork(monotonicMs);
-  const parts = { reports, hub, eventIds, longWork, room: createReportRoom(), rules, monotonicMs, oldestMs: () => 0 };
+  const parts = { reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs: () => 0 };
   const responses: ServerResponse[] = [];
   const listener: Server = createServer((request, response) => {
     responses.push(response);

@@ -4,12 +4,12 @@ import type { ServerResponse } from 'node:http';
 import type { FeedId } from '@sealpost/protocol';
 import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
+import { renderedLengthMax } from '../store/format/rendered-report.ts';
 import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, LiveConnection } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Burst, Hub } from './hub.ts';
 import { writeEvent } from './message.ts';
-import type { ReportRoom } from './report-room.ts';
 import type { SocketRules } from './sockets.ts';
 import type { Tally } from './tally.ts';
 import type { Tap, TapTarget } from './tap.ts';
@@ -18,8 +18,8 @@ import type { Tap, TapTarget } from './tap.ts';
 const resumeReportsMax = 100_000;
 /** Reports that a slice of a catch-up writes at most: some 100 KB. */
 const catchUpBatch = 64;
-/** Bytes of an event at most, beyond the digits of its report. */
-const eventBytesMax = 400;
+/** Bytes of an event at most, beyond its report. */
+const eventBytesMax = 200;
 /** How long a catch-up waits when the store is behind what live readers got. */
 const behindMs = 50;
 const comment = Buffer.from(':\n\n');
@@ -29,7 +29,6 @@ export type EventStreamParts = {
   readonly hub: Hub;
   readonly eventIds: Pick<EventIds, 'encode'>;
   readonly longWork: LongWork;
-  readonly room: ReportRoom;
   readonly rules: SocketRules;
   readonly monotonicMs: () => number;
   /** Reports observed before are invisible. */
@@ -63,9 +62,9 @@ export const holdEventStream = (
     if (why === 'going_away' || why === 'access_ended') response.end();
     else response.destroy();
   };
-  const send = (text: Buffer | string, onSent?: () => void): void => {
+  const send = (text: Buffer | string): void => {
     if (response.writableEnded || response.destroyed) return;
-    response.write(text, 'latin1', onSent);
+    response.write(text, 'latin1');
     tally.bytes += text.length;
   };
   const close = (code: number): void => void (code === 1006 ? response.destroy() : response.end());
@@ -84,9 +83,9 @@ export const holdEventStream = (
     }
     if (response.writableLength > rules.liveBufferBytesMax) end('too_slow');
   };
-  const writeEvents = (text: Buffer | string, count: number, onSent?: () => void): void => {
+  const writeEvents = (text: Buffer | string, count: number): void => {
     tally.messages += count;
-    if (tap === undefined) send(text, onSent);
+    if (tap === undefined) send(text);
     else tap.write(Buffer.from(text)); // which may keep it
   };
   /** Positions may be assigned anew from here on. */
@@ -136,8 +135,8 @@ type Catching = {
   readonly userId: string;
   readonly feedIds: ReadonlySet<FeedId>;
   readonly after: ResumePoint;
-  /** Writes events, so many of them reports. `onSent` is called when nothing of the text is read any more. */
-  readonly writeEvents: (text: Buffer | string, reports: number, onSent?: () => void) => void;
+  /** Writes events, this many of them reports. */
+  readonly writeEvents: (text: Buffer | string, reports: number) => void;
   /** Continues with what the hub delivers after a position; called in the same turn in which the hub was seen to be no further. */
   readonly begin: (position: number) => void;
 };
@@ -184,42 +183,33 @@ const catchUp = async (parts: EventStreamParts, response: ServerResponse, catchi
     await (step === 'behind' ? later(behindMs) : drained(response));
 };
 
-/**
- * Writes all events of a slice in one piece, into memory that is used again once it is sent: as texts, 40 MB of events per second kept V8 collecting
- * garbage for up to 13 ms at a time.
- */
-const createSliceWriter = ({ eventIds, oldestMs }: EventStreamParts, writeEvents: Catching['writeEvents']) => {
-  let free: Buffer | undefined;
-  const takeBuffer = (bytes: number): Buffer => {
-    const buffer = free !== undefined && free.length >= bytes ? free : Buffer.allocUnsafeSlow(bytes);
-    free = undefined;
-    return buffer;
-  };
-  return ({ reports, positions }: Appended): void => {
+/** Writes all events of a slice in one piece. */
+const createSliceWriter =
+  ({ eventIds, oldestMs }: EventStreamParts, writeEvents: Catching['writeEvents']) =>
+  ({ reports, positions }: Appended): void => {
     const oldest = oldestMs();
-    const buffer = takeBuffer(reports.reduce((sum, { fullReport }) => sum + 2 * fullReport.length + eventBytesMax, 0));
+    const length = reports.reduce(
+      (sum, { feedId, fullReport }) => sum + renderedLengthMax(feedId, fullReport.length) + eventBytesMax,
+      0,
+    );
+    const text = Buffer.allocUnsafeSlow(length);
     let [count, end] = [0, 0];
     for (const [i, report] of reports.entries()) {
       if (report.observationsMs < oldest) continue;
-      end = writeEvent(buffer, end, report, eventIds.encode(positions[i] as number)); // one for each report
+      end = writeEvent(text, end, report, eventIds.encode(positions[i] as number)); // one for each report
       count += 1;
     }
-    const giveBack = (): void => {
-      free = buffer;
-    };
-    if (count === 0) giveBack();
-    else writeEvents(buffer.subarray(0, end), count, giveBack);
+    if (count > 0) writeEvents(text.subarray(0, end), count);
   };
-};
 
 /** What follows a position. Skips a corrupt report; otherwise a client resuming before it would never get past it. */
 const readAfter = async (
-  { reports, room }: EventStreamParts,
+  { reports }: EventStreamParts,
   position: number,
   filter: AppendedFilter,
 ): Promise<Appended> => {
   try {
-    return await reports.appendedAfter(position, catchUpBatch, { ...filter, copy: room.begin() });
+    return await reports.appendedAfter(position, catchUpBatch, filter);
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     return { reports: [], positions: [], position: position + 1, missed: false };

@@ -13,7 +13,6 @@ import { createEventIds, type EventIds } from './event-id.ts';
 import { type EventStreamParts, holdEventStream } from './event-stream.ts';
 import { type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
-import { createReportRoom } from './report-room.ts';
 import type { SharedCounts } from './shared-counts.ts';
 import { checkHandshake, createWebSockets, type SocketConnection, type SocketRules } from './sockets.ts';
 import type { LiveEvent, Tally } from './tally.ts';
@@ -83,7 +82,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       socket: createSocketRoute('seconds', sockets),
       socketMs: createSocketRoute('milliseconds', sockets),
       reportStream: createEventRoute(
-        { reports: store.reports, hub, eventIds, longWork, room: createReportRoom(), rules, monotonicMs, oldestMs },
+        { reports: store.reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs },
         eventIds,
         connections,
         openSession,

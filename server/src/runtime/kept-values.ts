@@ -62,11 +62,5 @@ export const createLastUsed = <K, V>(count: number) => {
       return older;
     },
     keep,
-    /** Forgets all for which this does not hold. */
-    retain: (holds: (value: V) => boolean): void => {
-      const filtered = (values: ReadonlyMap<K, V>): Map<K, V> =>
-        new Map([...values].filter(([, value]) => holds(value)));
-      [young, old] = [filtered(young), filtered(old)];
-    },
   };
 };

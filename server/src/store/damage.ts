@@ -3,14 +3,11 @@ import { CorruptRecordError, type Damage } from './store.ts';
 
 /** What depends on a record of each table. */
 const dependents: Readonly<Record<string, string>> = {
-  blocks: 'up to 128 reports of the stream, until this moment',
-  tail: 'the newest reports of the stream, until this moment',
+  runs: 'up to 63 reports of the stream, until this moment',
   reports: 'one report',
-  damaged: 'the reports that this record describes, until they are stored again',
   candles: 'one minute of the stream’s candles',
   hourCandles: 'one hour of the stream’s candles, which is read from its minutes',
   dayCandles: 'one day of the stream’s candles, which is read from its hours',
-  'meta rollups': 'nothing in this release',
   appended: 'event streams that resume before these positions',
   quarantine: 'one quarantined line',
   numbers: 'all reports of one stream',

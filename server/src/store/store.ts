@@ -5,7 +5,6 @@
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
-import type { AtOnceOrLater, CopyBytes, InSlices } from '../runtime/reading.ts';
 import type { CandleRange, CandleSlice } from './candle-rollup.ts';
 import type { KeyHolders, NodeExchange, RetentionRecord } from './nodes.ts';
 
@@ -62,6 +61,9 @@ export type ReportStats = {
 /** A report to append: with its price it takes part in the minute's roll-up. */
 export type NewReport = StoredReport & { readonly price?: bigint | undefined };
 
+/** What an engine may know at once: a promise for it would cost a twentieth of a whole request. */
+export type AtOnceOrLater<T> = T | Promise<T>;
+
 /** Reports, by stream and time. */
 export type ReportStore = {
   /**
@@ -84,15 +86,10 @@ export type ReportStore = {
   readonly neighbours: (feedId: FeedId, seconds: number) => Promise<Neighbours>;
   /** Up to `limit` reports observed in or after the second, ascending; a page ends on a whole second unless one second exceeds it. */
   readonly page: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<ReportPage>;
-  /**
-   * As `at`, rendered for the wire. A list is never changed once it was given, and an engine may give the same one again for the same `feedIds`
-   * array while it holds: callers may keep, by its identity, what they made of it. An engine that reads on this loop reads many streams
-   * `inSlices`; each slice is of one snapshot.
-   */
+  /** As `at`, rendered for the wire. An engine may read on this loop, some 20 µs for each stream: ask for many in slices. */
   readonly renderedAt: (
     feedIds: readonly FeedId[],
     seconds: number,
-    inSlices?: InSlices,
   ) => AtOnceOrLater<readonly (RenderedReport | undefined)[]>;
   /** As `page`, rendered for the wire. */
   readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => AtOnceOrLater<RenderedPage>;
@@ -107,7 +104,7 @@ export type ReportStore = {
   readonly candles: (feedId: FeedId, range: CandleRange, isOver?: () => boolean) => Promise<CandleSlice>;
   /**
    * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
-   * other streams are skipped without being unpacked, and fewer than `limit` may be returned although more follow: `position` says how far it got.
+   * other streams are skipped without being read, and fewer than `limit` may be returned although more follow: `position` says how far it got.
    */
   readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
@@ -135,16 +132,12 @@ export type Neighbours = {
   readonly damaged?: true;
 };
 export type ReportPage = { readonly reports: readonly StoredReport[]; readonly more: boolean };
-/** A report as the API sends it, ASCII. The bytes are shared: do not write to them. */
+/** A report as the API sends it, ASCII. The bytes may be shared: do not write to them. */
 export type RenderedReport = { readonly observationsMs: number; readonly json: Buffer };
 
-/** The reports of a page as the API sends them: pieces to be joined by commas, and when the last one was observed. */
+/** The reports of a page as the API sends them, joined by commas, and when the last one was observed. Likewise shared. */
 export type RenderedPage = {
-  readonly json: readonly Buffer[];
-  /** The body of an answer that has these reports, where it lies in one piece. */
-  readonly body?: Buffer | undefined;
-  /** To be called when nothing of the page is read any more: its memory may then be used again. Without the call it is not. */
-  readonly release?: (() => void) | undefined;
+  readonly json: Buffer;
   readonly lastMs: number | undefined;
   readonly more: boolean;
   /** Some reports are left out because their records are damaged. */
@@ -164,8 +157,6 @@ export type ScanCursor = string;
 export type AppendedFilter = {
   readonly feedIds: ReadonlySet<FeedId>;
   readonly isOver: () => boolean;
-  /** Copies the bytes of a report, where the engine unpacks it for this call. Without it every report has memory of its own. */
-  readonly copy?: CopyBytes;
 };
 
 /**
@@ -340,7 +331,7 @@ export type Store = {
   readonly nodes: NodeExchange | undefined;
   readonly keyHolders: KeyHolders;
   readonly retention: RetentionRecord;
-  /** The damaged records that were come across since the store was opened, and those set aside before. */
+  /** The damaged records that were come across since the store was opened. */
   readonly damage: () => readonly Damage[];
   /** What this process cannot write to at present, and why; it is tried again until it works. */
   readonly stops: () => readonly WritingStop[];

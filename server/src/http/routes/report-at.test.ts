@@ -3,7 +3,7 @@ import { createSignedReports, secondStream } from '../../../../tests/support/sig
 import { renderReport } from '../../store/format/rendered-report.ts';
 import { type RenderedReport, reportTag } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
-import { createReportAtRoute } from './report-at.ts';
+import { reportAt } from './report-at.ts';
 
 const { report } = await createSignedReports();
 const feedId = secondStream(1);
@@ -31,26 +31,24 @@ test.each([
   ['at once', (found: unknown) => found],
   ['later', async (found: unknown) => found],
 ])('report at: one that the store gives %s is sent whole, under the tag of its bytes', async (_, given) => {
-  const route = createReportAtRoute();
   const kept = [rendered(first)];
   for (const found of [kept, kept, [rendered(second)], kept]) {
     const expected = found === kept ? first : second;
-    const answer = await route(
+    const answer = await reportAt(
       query,
       contextOf(() => given(found)),
     );
     const tag = reportTag(expected.fullReport);
     expect(answer).toMatchObject({ status: 200, ascii: true, body: `{"report":${renderReport(expected)}}`, tag });
     const context = contextOf(() => given(found), undefined, `"${tag}"`);
-    expect(await route(query, context)).toMatchObject({ status: 304, tag });
+    expect(await reportAt(query, context)).toMatchObject({ status: 304, tag });
   }
 });
 
 test('report at: a report that was sent before is missing once it is older than retention', async () => {
-  const route = createReportAtRoute();
   const kept = [rendered(first)];
   const now = contextOf(() => kept);
-  expect((await route(query, now)).status).toBe(200);
+  expect((await reportAt(query, now)).status).toBe(200);
   const later = contextOf(() => kept, (t0 + 86_401) * 1_000);
-  await expect(async () => route(query, later)).rejects.toThrow('The stream has no report yet.');
+  await expect(async () => reportAt(query, later)).rejects.toThrow('The stream has no report yet.');
 });

@@ -2,7 +2,7 @@ import { type FeedId, parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { createLongWork } from '../../access/long-work.ts';
 import type { RouteContext } from './context.ts';
-import { createBulkRoute } from './report-bulk.ts';
+import { reportBulk } from './report-bulk.ts';
 
 const feedIds: readonly FeedId[] = Array.from({ length: 100 }, (_, i) =>
   parseFeedId(`0x0003${(i + 1).toString(16).padStart(60, '0')}`),
@@ -30,7 +30,7 @@ test('bulk: why many streams have no report is read in slices, between which the
     ...{ reports, longWork: createLongWork(() => nowMs), userId: 'one', client: { destroyed: false } },
     ...{ reportNowMs: 2_000_000, retentionDays: 1 },
   } as unknown as RouteContext; // as much of it as the route reads
-  const { status, body } = await createBulkRoute()({ feedIds, timestamp: 1_500, missing: true }, context);
+  const { status, body } = await reportBulk({ feedIds, timestamp: 1_500, missing: true }, context);
   isOver = true;
   const text = Buffer.concat(Array.isArray(body) ? body : [body as Buffer]).toString(); // a list of pieces, or one
   const { reports: found, missing } = JSON.parse(text);

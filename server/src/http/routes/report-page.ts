@@ -19,11 +19,11 @@ export const reportPage: Handler<'reportPage'> = (query, context) => {
 };
 
 const answerPage = ({ feedId, startTimestamp, limit }: QueryOf<'reportPage'>, page: RenderedPage): Answer => {
-  const { json, lastMs, more, damaged, body = listBody('reports', json), release } = page;
+  const { json, lastMs, more, damaged } = page;
   const isLast = !more || lastMs === undefined;
   const start = isLast ? startTimestamp : Math.floor(lastMs / 1_000) + 1;
   const target = `${routes.reportPage.path}?feedID=${feedId}&startTimestamp=${start}&limit=${limit}`;
   const link = `<${target}>; rel="${isLast ? 'last' : 'next'}"`;
   const headers = damaged ? ['Link', link, 'Sealpost-Missing', 'damaged'] : ['Link', link];
-  return { status: 200, body, cacheControl: 'no-store', headers, release };
+  return { status: 200, body: listBody('reports', [json]), cacheControl: 'no-store', headers };
 };

@@ -1,11 +1,10 @@
 // The stored form of a full report: its 32-byte words without their padding, and nothing at all for a word that
 // equals the same word of a base report (feed id, digest, offsets: most of a report repeats within its stream).
-// Lossless for any bytes; 736 bytes of a two-signature report take about 210 with a base, 330 without (D50).
+// Lossless for any bytes; 736 bytes of a two-signature report take about 210 with a base, 330.
 import { CorruptRecordError } from '../store.ts';
-import type { RecordBytes } from './record-bytes.ts';
 
 /** Bytes that hold a packed report among others. */
-type PackedBytes = Pick<RecordBytes, number | 'subarray'>;
+type PackedBytes = { readonly [index: number]: number; readonly subarray: (start: number, end: number) => Uint8Array };
 
 const wordBytes = 32;
 const wordsMax = 255;

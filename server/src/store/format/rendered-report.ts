@@ -34,6 +34,29 @@ export const writeRendered = (text: Buffer, start: number, report: StoredReport)
   return end + text.write(closing, end, 'latin1');
 };
 
+/** Reports as on the wire, joined by commas. */
+export const renderReports = (reports: readonly StoredReport[]): Buffer => {
+  const length = reports.reduce(
+    (sum, report) => sum + renderedLength(report.feedId, report, report.fullReport.length),
+    Math.max(0, reports.length - 1),
+  );
+  const text = Buffer.allocUnsafeSlow(length);
+  let end = 0;
+  for (const report of reports) {
+    if (end > 0) text[end++] = comma.charCodeAt(0);
+    end = writeRendered(text, end, report);
+  }
+  return text;
+};
+
+const comma = ',';
+
+/** Rendered lists of reports as one. */
+export const joinRendered = (lists: readonly Buffer[]): Buffer => {
+  const between = Buffer.from(comma);
+  return Buffer.concat(lists.flatMap((list, i) => (i === 0 ? [list] : [between, list])));
+};
+
 /** The newest report of a stream, rendered for the wire. */
 export const renderLatest = (report: StoredReport): LatestReport => ({
   validFromMs: report.validFromMs,

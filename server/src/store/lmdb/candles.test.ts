@@ -66,7 +66,7 @@ test('candles: hours and days count as what retention by bytes frees', async () 
   const measured = { reports: 0, freeable: 0 };
   await change((tables) => {
     measured.freeable = freeableBytes(tables);
-    measured.reports = [tables.blocks, tables.tail, tables.candles].reduce((sum, table) => sum + bytesOf(table), 0);
+    measured.reports = [tables.runs, tables.candles].reduce((sum, table) => sum + bytesOf(table), 0);
   });
   const writer = await openStore(`lmdb:${folder}`, 'write');
   const bytesMax = measured.reports + 4_096;
@@ -75,7 +75,7 @@ test('candles: hours and days count as what retention by bytes frees', async () 
   await writer.close();
   await change((tables) => {
     measured.freeable = freeableBytes(tables);
-    measured.reports = [tables.blocks, tables.tail, tables.candles, tables.hourCandles, tables.dayCandles].reduce(
+    measured.reports = [tables.runs, tables.candles, tables.hourCandles, tables.dayCandles].reduce(
       (sum, table) => sum + bytesOf(table),
       0,
     );
@@ -90,10 +90,9 @@ test('candles: those of lost reports are removed by age, and not those that have
   await first.reports.append(minutes(day, 1_500));
   await first.close();
   // Everything of two streams, and the oldest run of the third.
-  await change(({ blocks, tail }) => {
-    for (const table of [blocks, tail])
-      for (const key of [...table.getKeys()]) if (streamOfKey(key) < 3) table.removeSync(key);
-    for (const key of [...blocks.getKeys({ limit: 1 })]) blocks.removeSync(key);
+  await change(({ runs }) => {
+    for (const key of [...runs.getKeys()]) if (streamOfKey(key) < 3) runs.removeSync(key);
+    for (const key of [...runs.getKeys({ limit: 1 })]) runs.removeSync(key);
   });
   const writer = await openStore(`lmdb:${folder}`, 'write');
   const trim = async (beforeMs: number): Promise<void> => {
@@ -112,28 +111,6 @@ test('candles: those of lost reports are removed by age, and not those that have
     await trim((day + 90_000) * 1_000);
     expect(await countsOf()).toEqual(Array(9).fill(0));
   } finally {
-    await writer.close();
-  }
-});
-
-test('candles: a minute, hour and day that still count removed reports count them once when they come back', async () => {
-  const priced = Array.from({ length: 400 }, (_, i) => {
-    const [second, price] = [day + i, BigInt((i * 37) % 101)];
-    return { ...report(streams[0] as (typeof streams)[number], second, second, price), price };
-  });
-  for (const isAll of [false, true]) {
-    const first = await openStore(`lmdb:${folder}`, 'write');
-    await first.reports.append(priced);
-    const expected = await all(first);
-    await first.close();
-    // As the retention of an older release left it.
-    await change(({ blocks, tail }) => {
-      for (const key of [...blocks.getKeys(isAll ? {} : { limit: 1 })]) blocks.removeSync(key);
-      if (isAll) tail.clearSync();
-    });
-    const writer = await openStore(`lmdb:${folder}`, 'write');
-    for (let i = 0; i < 400; i += 30) await writer.reports.append(priced.slice(i, i + 30));
-    expect(await all(writer)).toEqual(expected);
     await writer.close();
   }
 });

@@ -39,9 +39,7 @@ export const rollupNames: readonly RollupTable[] = rollupTables.map(([name]) => 
 
 const nameOf = new Map<number, RollupTable>(rollupTables.map(([name, ms]) => [ms / 1_000, name]));
 
-/** Undefined in a store that no writer of this format has opened. */
-const tableOf = (tables: ReportTables, seconds: number): Table | undefined =>
-  tables[nameOf.get(seconds) as RollupTable]; // one for each
+const tableOf = (tables: ReportTables, seconds: number): Table => tables[nameOf.get(seconds) as RollupTable]; // one for each
 
 const startOf = (ms: number, bucketMs: number): number => Math.floor(ms / bucketMs) * bucketMs;
 
@@ -134,39 +132,52 @@ function* minutesOf(tables: ReportTables, stream: number, fromMs: number, endMs:
 /** The prices of a stream's stored reports in a range of milliseconds, the end not included. */
 type PricesOf = (stream: number, fromMs: number, endMs: number) => readonly PricedMoment[];
 
-/** Collects what a transaction adds to roll-ups and writes each of them once. `pricesOf` reads what is stored by then. */
-export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pricesOf: PricesOf) => {
+/** How many reports of a stream are stored in a range of milliseconds, the end not included. */
+type CountOf = (stream: number, fromMs: number, endMs: number) => number;
+
+/** Collects what a transaction adds to roll-ups and writes each of them once. `pricesOf` and `countOf` read what is stored by then. */
+export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pricesOf: PricesOf, countOf: CountOf) => {
   const added = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
+  const late = new Set<string>();
   const rebuilt = new Set<string>();
   const nameIn = (key: Buffer, bucketMs: number): string => `${bucketMs} ${keyOf(key, bucketMs).toString('latin1')}`;
   /** Adds to a stored roll-up. A damaged minute stays as it is: without its other reports it would be wrong. */
   const put = (name: RollupTable, bucketMs: number, key: Buffer, rollup: Rollup): void => {
     const table = tables[name];
-    const value = table?.get(key);
+    const value = table.get(key);
     const stored = value && containRollup(name, key, value, bucketMs, damage);
     const isRebuilt = rebuilt.size > 0 && rebuilt.has(nameIn(key, bucketMs));
     if (isRebuilt && name === 'candles')
-      table?.put(key, encodeRollup(streamOfKey(key), rollUpMinute(key, pricesOf) ?? rollup));
+      table.put(key, encodeRollup(streamOfKey(key), rollUpMinute(key, pricesOf) ?? rollup));
     else if (!isRebuilt && (value === undefined || stored !== undefined))
-      table?.put(key, encodeRollup(streamOfKey(key), mergeRollups(stored, rollup)));
+      table.put(key, encodeRollup(streamOfKey(key), mergeRollups(stored, rollup)));
     else if (name !== 'candles') rebuild(tables, name, bucketMs, key, damage);
   };
+  /** A minute that would count more reports than are stored counts some that were lost: it is made of its reports, and its hour and day of their minutes. */
+  const rebuildOvercounted = (name: string): void => {
+    const one = added.get(name);
+    const value = one && tables.candles.get(one.key);
+    const stored = one && value && containRollup('candles', one.key, value, minuteMs, damage);
+    if (one === undefined || stored === undefined) return;
+    const [stream, ms] = [streamOfKey(one.key), observationsOfKey(one.key)];
+    if (stored.reports + one.rollup.reports <= countOf(stream, ms, ms + minuteMs)) return;
+    for (const [, bucketMs] of rollupTables) rebuilt.add(nameIn(one.key, bucketMs));
+  };
   return {
-    /** Has the minute, hour and day of a report rebuilt: they may count it already. */
-    rebuild: (key: Buffer): void => {
-      for (const [, bucketMs] of rollupTables) rebuilt.add(nameIn(key, bucketMs));
-    },
-    add: (stream: number, { observationsMs, price }: NewReport): void => {
+    /** Adds a report. `isLate`: it may have been stored before, and lost, so that its minute counts it already. */
+    add: (stream: number, { observationsMs, price }: NewReport, isLate: boolean): void => {
       if (price === undefined) return;
       const key = reportKey(stream, startOf(observationsMs, minuteMs));
       const name = key.toString('latin1');
       const known = added.get(name);
+      if (isLate) late.add(name);
       const one = rollUp(observationsMs, price);
       if (known === undefined) added.set(name, { key, rollup: one });
       else known.rollup = mergeRollups(known.rollup, one);
     },
     write: (): void => {
       if (added.size === 0) return;
+      for (const name of late) rebuildOvercounted(name);
       for (const { key, rollup } of added.values()) put('candles', minuteMs, key, rollup);
       const minutes = [...added.values()].map(({ key, rollup }) => [key, rollup] as const);
       for (const [name, bucketMs] of rollupTables.slice(1))
@@ -191,18 +202,18 @@ const mergeMinutes = (tables: ReportTables, bucketMs: number, key: Buffer, damag
 /** Rebuilds an hour or day from the intact minutes that it covers. */
 const rebuild = (tables: ReportTables, name: RollupTable, bucketMs: number, key: Buffer, damage: DamageLog): void => {
   const rollup = mergeMinutes(tables, bucketMs, key, damage);
-  if (rollup !== undefined) tables[name]?.put(key, encodeRollup(streamOfKey(key), rollup));
+  if (rollup !== undefined) tables[name].put(key, encodeRollup(streamOfKey(key), rollup));
 };
 
 /** Replaces a roll-up, or removes it. */
 const putRollup = (tables: ReportTables, table: RollupTable, key: Buffer, rollup: Rollup | undefined): void => {
-  if (rollup === undefined) tables[table]?.remove(key);
-  else tables[table]?.put(key, encodeRollup(streamOfKey(key), rollup));
+  if (rollup === undefined) tables[table].remove(key);
+  else tables[table].put(key, encodeRollup(streamOfKey(key), rollup));
 };
 
 /** A stored roll-up; undefined where it is missing or damaged. */
 const storedRollup = (tables: ReportTables, table: RollupTable, key: Buffer): Rollup | undefined => {
-  const value = tables[table]?.get(key);
+  const value = tables[table].get(key);
   return value && containRollup(table, key, value, bucketOf(table), createDamageLog());
 };
 
@@ -244,7 +255,7 @@ function* rollupsIn(
   damage: DamageLog,
 ): Generator<readonly [number, Rollup]> {
   const range = { start: reportKey(stream, from * 1_000), end: reportKey(stream, end * 1_000) };
-  for (const { key, value } of tableOf(tables, seconds)?.getRange(range) ?? []) {
+  for (const { key, value } of tableOf(tables, seconds).getRange(range)) {
     const rollup = containRollup(nameOf.get(seconds) as RollupTable, key, value, seconds * 1_000, damage); // one for each
     const finer = finerSeconds(seconds);
     if (key.length !== keyBytes || !isWithin(key, range)) continue;
@@ -272,13 +283,13 @@ export const trimRollups = (
   let removed = 0;
   for (const [name, bucketMs] of rollupTables) {
     const range = { start: reportKey(stream, 0), end: keyOf(first, bucketMs) };
-    const keys = [...(tables[name]?.getKeys({ ...range, limit: most }) ?? [])].filter((key) => isWithin(key, range));
-    for (const key of keys) if (tables[name]?.removeSync(key)) removed += 1;
+    const keys = [...tables[name].getKeys({ ...range, limit: most })].filter((key) => isWithin(key, range));
+    for (const key of keys) if (tables[name].removeSync(key)) removed += 1;
   }
   for (const [name, bucketMs] of rollupTables) {
     const key = keyOf(first, bucketMs);
     // One that is missing is not made up for.
-    if (tables[name]?.get(key) === undefined) continue;
+    if (tables[name].get(key) === undefined) continue;
     if ((storedRollup(tables, name, key)?.firstMs ?? -1) >= firstMs) continue;
     const rollup = name === 'candles' ? rollUpMinute(key, pricesOf) : mergeFiner(tables, first, bucketMs, damage);
     putRollup(tables, name, key, rollup);

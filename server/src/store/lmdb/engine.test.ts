@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
 import { testStoreContract } from '../store.contract.ts';
+import { openEnvironment, openTable } from './environment.ts';
 
 testStoreContract('lmdb', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-store-'));
@@ -89,6 +91,28 @@ test('lmdb: a store without its locks is opened', async () => {
     for (const part of ['admin', 'reports']) rmSync(join(folder, part, 'lock.mdb'));
   });
   expect(found).toBe('opened');
+});
+
+test.each([
+  ['older', 3, 'Open it with the release that wrote it, or start with a new folder'],
+  ['newer', 5, 'Upgrade sealpost.'],
+])('lmdb: a store of %s format is refused, with what to do', async (age, format, advice) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sealpost-store-'));
+  try {
+    await (await openStore(folder, 'write')).close();
+    const environment = openEnvironment(join(folder, 'reports'), false);
+    const value = Buffer.from([format, 0, 0, 0, 0]);
+    value.writeUInt32BE(crc32(value.subarray(0, 1)), 1);
+    environment.root.transactionSync(() => openTable(environment, 'meta').put(Buffer.from('format'), value));
+    await environment.root.close();
+    for (const mode of ['read', 'write'] as const)
+      await expect(openStore(folder, mode)).rejects.toMatchObject({
+        code: `store_format_${age}`,
+        message: expect.stringContaining(`has format ${format}; this release reads format 4. ${advice}`),
+      });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('lmdb: while a page of a second with 1,000 reports is read, others get their turn', async () => {

@@ -8,10 +8,10 @@ import type { FeedId } from '@sealpost/protocol';
 import { makeFolder } from '../../runtime/make-folder.ts';
 import { type StartWatch, unwatchedStart } from '../../runtime/start-watch.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
+import { joinRendered, renderReports } from '../format/rendered-report.ts';
 import {
   type Quarantine,
   type RenderedPage,
-  type ReportPage,
   type ReportStats,
   type ReportStore,
   type Store,
@@ -31,10 +31,9 @@ import { openFailure } from './failure.ts';
 import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
 import { createFileKeyHolders } from './key-holders.ts';
 import { corruptStore, hasPages, pagesFile } from './pages-file.ts';
-import { toPage } from './read/found-reports.ts';
-import { createReportReader } from './read/report-reader.ts';
-import { listSetAside } from './read/set-aside.ts';
-import { countStreams, openReportTables, type ReportTables, readCounters } from './report-tables.ts';
+import { createReportReader, type DamagedPage, renderPage, toPage } from './read/report-reader.ts';
+import type { FoundReports } from './read/runs.ts';
+import { countStreams, openMeta, openReportTables, type ReportTables, readCounters } from './report-tables.ts';
 import { createLmdbRetention } from './retention-record.ts';
 import { leaveRunningMark, type RunningMark } from './running-mark.ts';
 import { createLmdbUsage } from './usage.ts';
@@ -178,7 +177,7 @@ const lockOrClose = async (
 
 type OpenReports = { readonly environment: Environment; readonly tables: ReportTables };
 
-// A writer creates the tables, which a reader cannot, and upgrades them to this release.
+// A writer creates the tables, which a reader cannot.
 const openReports = (
   reportsFolder: string,
   folder: string,
@@ -188,14 +187,13 @@ const openReports = (
 ): OpenReports => {
   const environment = openEnvironment(reportsFolder, place === undefined, closings.reports);
   try {
+    checkFormat(openMeta(environment), folder, damage);
     const tables = openReportTables(environment);
-    checkFormat(tables, folder, damage);
     if (place !== undefined) {
       takePlace(environment, place, damage);
       holdPlace(environment, place);
       prepareReports(environment, tables, damage);
     }
-    for (const damaged of listSetAside(tables)) damage.note(damaged);
     return { environment, tables };
   } catch (error) {
     void environment.root.close();
@@ -212,12 +210,8 @@ const composeStore = (
   damage: DamageLog,
   release: () => void,
 ): Store => {
-  const source = { tables, directory: createDirectory(tables, damage), damage };
-  const reader = createReportReader(
-    source,
-    () => environment.root.resetReadTxn(),
-    mode === 'write' ? writer.writes : undefined,
-  );
+  const source = { tables, directory: createDirectory(tables, damage), damage, unreadable: new Map<string, number>() };
+  const reader = createReportReader(source, () => environment.root.resetReadTxn());
   const appended = createWake(reader.position, mode === 'write' ? ownAppendPollMs : appendPollMs);
   const admin = createLmdbAdmin(
     adminEnvironment,
@@ -242,14 +236,17 @@ const composeStore = (
     confirm: async () => {},
     latest: reader.latest,
     newestMs: reader.newestMs,
-    at: async (feedIds, seconds) => feedIds.map((feedId) => reader.at(feedId, seconds)),
+    at: async (feedIds, seconds) => reader.at(feedIds, seconds),
     neighbours: async (feedId, seconds) => reader.neighbours(feedId, seconds),
-    page: (feedId, fromSeconds, limit) => readPieces(reader.from, feedId, fromSeconds, limit),
-    renderedAt: reader.renderedAt,
-    renderedPage: (feedId, fromSeconds, limit) => {
-      const render = () => reader.renderedPage(feedId, fromSeconds, limit);
-      return limit <= pageSlice ? render() : renderAhead(reader.renderedPage, feedId, fromSeconds, limit).then(render);
+    page: async (feedId, fromSeconds, limit) => {
+      const { reports, more } = await readSlices(reader.from, feedId, fromSeconds, limit);
+      return { reports, more };
     },
+    renderedAt: reader.renderedAt,
+    renderedPage: (feedId, fromSeconds, limit) =>
+      limit <= sliceReports
+        ? reader.renderedPage(feedId, fromSeconds, limit)
+        : readSlices(reader.from, feedId, fromSeconds, limit).then(renderSlices),
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
     candles: async (feedId, range, isOver) => reader.candles(feedId, range, isOver),
     appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
@@ -300,47 +297,37 @@ const composeStore = (
   };
 };
 
-/** Reports of a page that are rendered before others get their turn: some 2 ms. */
-const pageSlice = 250;
-/** Reports that are read, and copied, before others get their turn: 0.6 ms, without the garbage that they leave. */
-const readSlice = 100;
+/** Reports that are read or rendered before others get their turn: less than 1 ms. */
+const sliceReports = 250;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Reads a page, a long one piece by piece; the pieces may be of different snapshots. */
-const readPieces = async (
-  read: (feedId: FeedId, fromMs: number, limit: number) => readonly StoredReport[],
-  feedId: FeedId,
-  fromSeconds: number,
-  limit: number,
-): Promise<ReportPage> => {
+type ReadFrom = (feedId: FeedId, fromMs: number, limit: number) => FoundReports;
+
+/** Reads a page, a long one in slices, which may be of different snapshots. */
+const readSlices = async (read: ReadFrom, feedId: FeedId, fromSeconds: number, limit: number): Promise<DamagedPage> => {
   const reports: StoredReport[] = [];
+  let isDamaged = false;
   for (let fromMs = fromSeconds * 1_000; ; ) {
-    const wanted = Math.min(readSlice, limit + 1 - reports.length); // one more than the limit shows whether others follow
-    const piece = read(feedId, fromMs, wanted);
-    reports.push(...piece);
-    const last = piece.at(-1);
-    if (last === undefined || piece.length < wanted || reports.length > limit) return toPage(reports, limit);
+    const wanted = Math.min(sliceReports, limit + 1 - reports.length); // one more than the limit shows whether others follow
+    const slice = read(feedId, fromMs, wanted);
+    reports.push(...slice.reports);
+    isDamaged ||= slice.isDamaged;
+    const last = slice.reports.at(-1);
+    if (last === undefined || slice.reports.length < wanted || reports.length > limit)
+      return toPage({ reports, isDamaged }, limit);
     fromMs = last.observationsMs + 1;
     await nextTurn();
   }
 };
 
-/** Renders a long page piece by piece; what is rendered is kept, so that putting the page together takes little. */
-const renderAhead = async (
-  render: (feedId: FeedId, fromSeconds: number, limit: number) => RenderedPage,
-  feedId: FeedId,
-  fromSeconds: number,
-  limit: number,
-): Promise<void> => {
-  let from = fromSeconds;
-  for (let left = limit; left > pageSlice; left -= pageSlice) {
-    const { lastMs, more, release } = render(feedId, from, pageSlice);
-    release?.();
-    if (!more || lastMs === undefined) return;
-    from = Math.floor(lastMs / 1_000) + 1;
+const renderSlices = async (page: DamagedPage): Promise<RenderedPage> => {
+  const json: Buffer[] = [];
+  for (let i = 0; i < page.reports.length; i += sliceReports) {
     await nextTurn();
+    json.push(renderReports(page.reports.slice(i, i + sliceReports)));
   }
+  return { ...renderPage({ ...page, reports: page.reports.slice(-1) }), json: joinRendered(json) };
 };
 
 const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);

@@ -2,7 +2,6 @@
 // (D51). After a failed commit LMDB may reject every transaction; the environment is then reopened in place (D135).
 import { existsSync, statSync } from 'node:fs';
 import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
-import type { RecordBytes } from '../format/record-bytes.ts';
 import { StoreError } from '../store.ts';
 import { isPoisoned, openFailure } from './failure.ts';
 import { filesIn, replacedStore, requireFiles } from './opened-files.ts';
@@ -14,8 +13,6 @@ import { completeCreation, corruptStore, createHeadroom, pagesFile, preparePages
  */
 export type Table = {
   readonly get: (key: Buffer) => Buffer | undefined;
-  /** For `viewRecord`. */
-  readonly view: (key: Buffer) => RecordBytes | undefined;
   readonly getKeys: (range?: RangeOptions) => Iterable<Buffer>;
   readonly getRange: (range?: RangeOptions) => Iterable<{ readonly key: Buffer; readonly value: Buffer }>;
   readonly getKeysCount: () => number;
@@ -46,8 +43,8 @@ export type Environment = {
   readonly folder: string;
   /** The files that it was opened with, for another thread of this process. */
   readonly files: string | undefined;
-  /** Opens a table under exactly this name; undefined where it is not there and not created. */
-  readonly openNamed: (name: string, create: boolean) => Table | undefined;
+  /** Opens a table; undefined where it is not there and not created. */
+  readonly openNamed: (name: string, create: boolean, isCompressed: boolean) => Table | undefined;
   /** Whether LMDB refuses every further transaction. */
   readonly isRefused: () => boolean;
   /** Flushes what was ever written to the file. */
@@ -76,7 +73,7 @@ export const neverReopened = (files: string | undefined): SharedEnvironment => (
 });
 
 /** Bytes of a page of LMDB. */
-export const pageBytes = 8_192; // deleting half of two million rows took 88 s with 4 KB pages, 3 s with these
+const pageBytes = 4_096; // a full run takes two or three of these; with 8 KB pages, one or two
 const tablesMax = 16;
 const readersMax = 512;
 
@@ -90,6 +87,8 @@ type Inner = RootDatabase<Buffer, Buffer>;
 type InnerTable = Database<Buffer, Buffer>;
 
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
+/** Every value, whatever its length, and without lmdb's own dictionary, which a release of it may change. */
+const compressed = { compression: { threshold: 1, dictionary: Buffer.alloc(0) } };
 
 const openInner = (folder: string, readOnly: boolean, mapSize: number | undefined): Inner =>
   open<Buffer, Buffer>({
@@ -159,7 +158,7 @@ export const openEnvironment = (folder: string, readOnly: boolean, shared?: Shar
 };
 
 /** A table that stays the same object when the environment is opened again. */
-type Slot = { readonly name: string; inner: InnerTable };
+type Slot = { readonly name: string; readonly isCompressed: boolean; inner: InnerTable };
 
 /** Opens the environment again after an error that calls for it; throws any other. */
 type Recover = (error: unknown) => void;
@@ -196,7 +195,8 @@ const openHandle = (folder: string, readOnly: boolean, shared: SharedEnvironment
       newest = 0;
       void inner.close(); // nothing is under way: it has closed when this returns
       inner = openChecked(folder, readOnly);
-      for (const slot of slots) slot.inner = requireTable(folder, slot.name, openInnerTable(inner, slot.name, false));
+      for (const slot of slots)
+        slot.inner = requireTable(folder, slot.name, openInnerTable(inner, slot.name, false, slot.isCompressed));
     },
     // By the beginning of a transaction: failed reads add to a message of lmdb without a bound.
     isRefused: (): boolean => {
@@ -271,10 +271,10 @@ const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | 
       headroom.close();
       return inner().close();
     },
-    open: (name: string, create: boolean): Table | undefined => {
-      const opened = attempt(() => openInnerTable(inner(), name, create));
+    open: (name: string, create: boolean, isCompressed: boolean): Table | undefined => {
+      const opened = attempt(() => openInnerTable(inner(), name, create, isCompressed));
       if (opened === undefined) return undefined;
-      const slot: Slot = { name, inner: opened };
+      const slot: Slot = { name, isCompressed, inner: opened };
       handle.add(slot);
       return createTable(slot, { attempt, recover, isWriting: () => isWriting });
     },
@@ -296,8 +296,12 @@ const readState = (inner: Inner): { readonly usedBytes: number; readonly transac
   return { usedBytes: (lastPageNumber + 1) * pageSize, transaction: lastTxnId };
 };
 
-const openInnerTable = (inner: Inner, name: string, create: boolean): InnerTable | undefined =>
-  inner.openDB<Buffer, Buffer>(name, { ...binary, ...(!create && { create: false }) } as typeof binary); // lmdb's types lack `create`
+const openInnerTable = (inner: Inner, name: string, create: boolean, isCompressed: boolean): InnerTable | undefined =>
+  inner.openDB<Buffer, Buffer>(name, {
+    ...binary,
+    ...(isCompressed && compressed),
+    ...(!create && { create: false }),
+  } as typeof binary); // lmdb's types lack `create`
 
 const requireTable = (folder: string, name: string, table: InnerTable | undefined): InnerTable => {
   if (table !== undefined) return table;
@@ -316,21 +320,13 @@ const createTable = (slot: Slot, { attempt, recover, isWriting }: Access): Table
     throw new Error(`The table ${slot.name} is changed outside of a transaction.`);
   };
   return {
-    // Without `attempt` and its function: these two are called for every record.
+    // Without `attempt` and its function: this is called for every record.
     get: (key) => {
       try {
         return slot.inner.get(key);
       } catch (error) {
         recover(error);
         return slot.inner.get(key);
-      }
-    },
-    view: (key) => {
-      try {
-        return viewOf(slot.inner, key);
-      } catch (error) {
-        recover(error);
-        return viewOf(slot.inner, key);
       }
     },
     getKeys: (range) => iterateWith(attempt, () => slot.inner.getKeys(range)),
@@ -348,23 +344,25 @@ const createTable = (slot: Slot, { attempt, recover, isWriting }: Access): Table
 const tableNames = ({ root }: Environment): readonly string[] =>
   [...root.getKeys()].map((name) => name.toString('latin1').replace(/\0$/, ''));
 
-const isOneBitOff = (a: string, b: string): boolean => {
-  if (a.length !== b.length) return false;
-  const odd = [...a].map((character, i) => character.charCodeAt(0) ^ b.charCodeAt(i)).filter((bits) => bits !== 0);
-  return odd.length === 1 && ((odd[0] as number) & ((odd[0] as number) - 1)) === 0; // one left, with one bit set
-};
+/** Every table of both environments. */
+const knownNames: readonly string[] = [
+  ...['meta', 'numbers', 'feedIds', 'runs', 'candles', 'hourCandles', 'dayCandles', 'appended', 'quarantine', 'writer'],
+  ...['records', 'audit', 'usage', 'secretUses', 'retention'],
+];
 
 /**
- * Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. A table whose name
- * has a flipped bit is opened under that name. One that is listed and cannot be found is never created again: it would be empty.
+ * Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. One that is listed and cannot be
+ * found, or whose name may be damaged, is never created again: it would be empty. `isCompressed`: by the engine, every value.
  */
-export const openTable = (environment: Environment, name: string): Table => {
+export const openTable = (environment: Environment, name: string, isCompressed = false): Table => {
   const { folder, openNamed } = environment;
   const names = tableNames(environment);
-  const stored = names.includes(name) ? name : (names.find((one) => isOneBitOff(one, name)) ?? name);
-  const isListed = names.includes(stored);
+  const isListed = names.includes(name);
+  const unknown = names.find((one) => !knownNames.includes(one));
+  if (!isListed && knownNames.includes(name) && unknown !== undefined)
+    throw corruptStore(folder, `it has no table ${name}, but one named ${JSON.stringify(unknown)}`);
   try {
-    const table = openNamed(stored, !isListed);
+    const table = openNamed(name, !isListed, isCompressed);
     if (table !== undefined || !isListed) return table as Table; // undefined as said above
   } catch (cause) {
     if (!isListed) throw openFailure(folder, cause);
@@ -372,15 +370,3 @@ export const openTable = (environment: Environment, name: string): Table => {
   }
   throw corruptStore(folder, `its table ${name} is listed and cannot be found`);
 };
-
-const viewOf = (table: InnerTable, key: Buffer): RecordBytes | undefined => {
-  const shared = table.getBinaryFast(key);
-  return shared?.subarray(0, shared.length);
-};
-
-/**
- * A record without a copy: the next read of any table overwrites it. lmdb returns its 16 MB read buffer with an overridden `length`, which
- * native code ignores, and from Node 24 on also `subarray` and `toString` (D90). The view has exactly the record's bytes; it costs 0.15 µs, a
- * copy of 1,700 bytes 1.8 µs.
- */
-export const viewRecord = (table: Table, key: Buffer): RecordBytes | undefined => table.view(key);

@@ -6,19 +6,15 @@ import type { DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
 import { CorruptRecordError, type Lineage, StoreError } from '../store.ts';
 import { repairStreams } from './directory.ts';
-import type { Environment } from './environment.ts';
+import type { Environment, Table } from './environment.ts';
 import { pagesFile } from './pages-file.ts';
 import { countedRecords, isCounted, type ReportTables } from './report-tables.ts';
 
-/** The layout that this release writes. A store of a newer release is rejected. */
-const formatVersion = 3;
+/** The layout that this release writes, and the only one that it reads. */
+const formatVersion = 4;
 
 const formatKey = Buffer.from('format');
 const lineageKey = Buffer.from('lineage');
-const rollupsKey = Buffer.from('rollups');
-
-/** Tells 0.1.0 that all hours and days of candles are made: it would make them again. */
-const rollupsMark = encodeKeyedRecord(rollupsKey, { before: null });
 
 const encodeFormat = (version: number): Buffer => {
   const value = Buffer.from([version, 0, 0, 0, 0]);
@@ -26,26 +22,26 @@ const encodeFormat = (version: number): Buffer => {
   return value;
 };
 
-const isEmpty = ({ blocks, tail }: ReportTables): boolean =>
-  [blocks, tail].every((table) => [...table.getKeys({ limit: 1 })].length === 0);
-
-/** The format of a store; undefined for a new one. A damaged one is noted. */
-const formatOf = (tables: ReportTables, damage: DamageLog): number | undefined => {
-  const value = tables.meta.get(formatKey);
-  if (value === undefined && isEmpty(tables)) return undefined;
-  const version = value?.[0];
-  if (value?.length === 5 && crc32(value.subarray(0, 1)) === value.readUInt32BE(1)) return version;
-  damage.note({ table: 'meta', key: 'format', reason: 'the format does not match its checksum' });
-  return formatVersion;
-};
-
-/** Throws where a store is of a newer release. */
-export const checkFormat = (tables: ReportTables, folder: string, damage: DamageLog): void => {
-  const format = formatOf(tables, damage);
-  if (format === undefined || format <= formatVersion) return;
+/** Throws where a store is of another release. A format that is damaged is noted, and taken for this one. */
+export const checkFormat = (meta: Table | undefined, folder: string, damage: DamageLog): void => {
+  const value = meta?.get(formatKey);
+  if (value === undefined) return;
+  const [format = 0] = value;
+  if (value.length !== 5 || crc32(value.subarray(0, 1)) !== value.readUInt32BE(1)) {
+    damage.note({ table: 'meta', key: 'format', reason: 'the format does not match its checksum' });
+    return;
+  }
+  if (format === formatVersion) return;
+  const [code, advice] =
+    format > formatVersion
+      ? (['store_format_newer', 'Upgrade sealpost.'] as const)
+      : ([
+          'store_format_older',
+          'Open it with the release that wrote it, or start with a new folder and copy its reports with sealpost follow.',
+        ] as const);
   throw new StoreError(
-    'store_format_newer',
-    `The store in ${folder} has format ${format}; this release reads up to ${formatVersion}. Upgrade sealpost.`,
+    code,
+    `The store in ${folder} has format ${format}; this release reads format ${formatVersion}. ${advice}`,
   );
 };
 
@@ -55,10 +51,6 @@ export const prepareReports = (environment: Environment, tables: ReportTables, d
     repairStreams(tables, damage);
     const stamp = encodeFormat(formatVersion);
     if (tables.meta.get(formatKey)?.equals(stamp) !== true) tables.meta.put(formatKey, stamp);
-    const mark = tables.meta.get(rollupsKey);
-    if (mark !== undefined && !mark.equals(rollupsMark))
-      damage.note({ table: 'meta', key: 'rollups', reason: 'the record rollups does not match its checksum' });
-    if (mark?.equals(rollupsMark) !== true) tables.meta.put(rollupsKey, rollupsMark);
     if (storedLineage(environment, tables, damage) === undefined) {
       const lineage = { epoch: randomBytes(6).toString('hex'), key: randomBytes(16).toString('hex') };
       tables.meta.put(lineageKey, encodeKeyedRecord(lineageKey, { ...lineage, file: fileOf(environment) }));
@@ -95,24 +87,15 @@ export const lineageOfStore = (environment: Environment, tables: ReportTables): 
   return { epoch: Buffer.from(stored.epoch, 'hex'), key: Buffer.from(stored.key, 'hex') };
 };
 
-const metaNames = ['format', 'lineage', 'rollups', ...countedRecords.keys()];
-
-const isOneBitOff = (name: string, key: Buffer): boolean => {
-  if (name.length !== key.length) return false;
-  let bits = 0;
-  for (const [i, byte] of key.entries())
-    for (let rest = byte ^ name.charCodeAt(i); rest > 0; rest >>= 1) bits += rest & 1;
-  return bits === 1;
-};
+const metaNames = ['format', 'lineage', ...countedRecords.keys()];
 
 /** Throws unless a record of `meta` is what was written. */
 export const checkMeta = (key: Buffer, value: Buffer): void => {
   const name = key.toString('latin1');
-  const meant = metaNames.find((known) => isOneBitOff(known, key));
-  if (meant !== undefined) throw new CorruptRecordError(`the key of ${meant} is damaged`);
+  if (!metaNames.includes(name)) throw new CorruptRecordError(`the key ${JSON.stringify(name)} is damaged`);
   const counted = countedRecords.get(name);
   const isIntact =
     counted !== undefined ? isCounted(value, counted) : name !== 'format' || value.equals(encodeFormat(value[0] ?? 0));
   if (!isIntact) throw new CorruptRecordError(`${name} does not match its checksum`);
-  if (name === 'lineage' || name === 'rollups') decodeKeyedRecord(key, value, `the record ${name}`);
+  if (name === 'lineage') decodeKeyedRecord(key, value, 'the lineage');
 };

@@ -161,7 +161,7 @@ const headroomBytes = 8 * 1024 * 1024;
 /** Zeros written ahead of a transaction at least, and at once. */
 const aheadBytes = 256 * 1024;
 const zeros = Buffer.alloc(aheadBytes);
-const pageBytes = 8_192;
+const pageBytes = 4_096;
 
 export type Headroom = {
   /** Call at the beginning of a transaction, inside it, with the bytes of the pages in use. Throws where the file cannot be written to. */

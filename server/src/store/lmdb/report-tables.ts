@@ -1,12 +1,10 @@
-// The tables and keys of the reports environment. Per stream: closed runs in `blocks`, then short ones in `tail`, every report of which is
-// observed after every block. Both hold runs of one form, keyed by stream number and the run's last observation.
+// The tables and keys of the reports environment. All reports of a stream are in `runs`, keyed by the stream's number and the run's last observation: full runs,
+// and at the end short ones, which the writer joins.
 import { crc32 } from 'node:zlib';
 import type { DamageLog } from '../damage.ts';
-import type { RecordBytes } from '../format/record-bytes.ts';
-import { openBlock } from '../format/report-block.ts';
-import { countDamaged } from '../format/report-correction.ts';
+import { openRun } from '../format/report-run.ts';
 import { CorruptRecordError } from '../store.ts';
-import { type Environment, openTable, type Table, viewRecord } from './environment.ts';
+import { type Environment, openTable, type Table } from './environment.ts';
 import { fenceTable } from './write/fence.ts';
 
 export type ReportTables = {
@@ -16,38 +14,35 @@ export type ReportTables = {
   readonly numbers: Table;
   /** Stream number → feed id. */
   readonly feedIds: Table;
-  readonly blocks: Table;
-  readonly tail: Table;
+  readonly runs: Table;
   /** Stream and minute → what its prices did. */
   readonly candles: Table;
-  /** The same by hour and by day. Absent in a store that no writer of this format opened. */
-  readonly hourCandles: Table | undefined;
-  readonly dayCandles: Table | undefined;
+  /** The same by hour and by day. */
+  readonly hourCandles: Table;
+  readonly dayCandles: Table;
   /** First position of a batch → the keys that it stored, in order. */
   readonly appended: Table;
   readonly quarantine: Table;
-  /** Runs that were found damaged and taken out of `blocks` or `tail`, by their keys. Absent in a store that no writer of this format opened. */
-  readonly damaged: Table | undefined;
-  /** Who may write (write/fence.ts). Absent like `damaged`. */
-  readonly writer: Table | undefined;
+  /** Who may write (write/fence.ts). */
+  readonly writer: Table;
 };
 
+export const openMeta = (environment: Environment): Table => openTable(environment, 'meta');
+
 export const openReportTables = (environment: Environment): ReportTables => ({
-  meta: openTable(environment, 'meta'),
+  meta: openMeta(environment),
   numbers: openTable(environment, 'numbers'),
   feedIds: openTable(environment, 'feedIds'),
-  blocks: openTable(environment, 'blocks'),
-  tail: openTable(environment, 'tail'),
+  runs: openTable(environment, 'runs', true),
   candles: openTable(environment, 'candles'),
   hourCandles: openTable(environment, 'hourCandles'),
   dayCandles: openTable(environment, 'dayCandles'),
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
-  damaged: openTable(environment, 'damaged'),
   writer: openTable(environment, fenceTable),
 });
 
-/** Key of a report or a block: ordered by stream, then by time. */
+/** Key of a report or a run: ordered by stream, then by time. */
 export const reportKey = (stream: number, observationsMs: number): Buffer => {
   const key = Buffer.allocUnsafe(10);
   key.writeUInt32BE(stream, 0);
@@ -128,26 +123,29 @@ export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] =>
 };
 
 /** Streams that have reports. */
-export const countStreams = ({ feedIds, blocks, tail }: ReportTables): number => {
-  const hasRun = (stream: number): boolean =>
-    [blocks, tail].some((table) => [...table.getKeys(keysFrom(stream, 0, 1))].length > 0);
+export const countStreams = ({ feedIds, runs }: ReportTables): number => {
+  const hasRun = (stream: number): boolean => [...runs.getKeys(keysFrom(stream, 0, 1))].length > 0;
   return [...feedIds.getKeys()].filter((key) => key.length === 4 && hasRun(streamOfKey(key))).length;
 };
 
-export type Counters = { reports: number; reportBytes: number };
+/**
+ * `isExact`: no damaged run was removed or replaced, of which nobody knows how many reports it had. `rewrites` grows whenever a report was stored that is not the
+ * newest of its stream, or reports were removed.
+ */
+export type Counters = { reports: number; reportBytes: number; isExact: boolean; rewrites: number };
 
 const countersKey = Buffer.from('counters');
 const positionAt = Buffer.from('position');
 /** The records of `meta` that are kept here, and the bytes of each before its checksum. */
 export const countedRecords: ReadonlyMap<string, number> = new Map([
-  ['counters', 22],
+  ['counters', 29],
   ['position', 8],
 ]);
-const countersBytes = 22;
+const countersBytes = 29; // reports 8, their bytes 8, changes 6, whether they are exact 1, rewrites 6
 const positionBytes = 8;
 
 /** Does a record of `countedRecords` match its checksum? */
-export const isCounted = (value: RecordBytes | undefined, bytes: number): value is RecordBytes =>
+export const isCounted = (value: Buffer | undefined, bytes: number): value is Buffer =>
   value !== undefined && value.length === bytes + 4 && crc32(value.subarray(0, bytes)) === value.readUInt32BE(bytes);
 
 const putChecked = ({ meta }: ReportTables, key: Buffer, write: (value: Buffer) => void, bytes: number): void => {
@@ -158,14 +156,17 @@ const putChecked = ({ meta }: ReportTables, key: Buffer, write: (value: Buffer) 
 };
 
 /** The counts; undefined where their record is damaged, zero in an empty store. */
-export const storedCounters = ({ meta, blocks, tail }: ReportTables): Counters | undefined => {
+export const storedCounters = ({ meta, runs }: ReportTables): Counters | undefined => {
   const value = meta.get(countersKey);
-  if (value === undefined) {
-    const isEmpty = [blocks, tail].every((table) => [...table.getKeys({ limit: 1 })].length === 0);
-    return isEmpty ? { reports: 0, reportBytes: 0 } : undefined;
-  }
+  if (value === undefined && [...runs.getKeys({ limit: 1 })].length === 0)
+    return { reports: 0, reportBytes: 0, isExact: true, rewrites: 0 };
   if (!isCounted(value, countersBytes)) return undefined;
-  return { reports: Number(value.readBigUInt64BE(0)), reportBytes: Number(value.readBigUInt64BE(8)) };
+  return {
+    reports: Number(value.readBigUInt64BE(0)),
+    reportBytes: Number(value.readBigUInt64BE(8)),
+    isExact: value[22] === 1,
+    rewrites: value.readUIntBE(23, 6),
+  };
 };
 
 /** The counts. Where their record is damaged every run is counted, which takes about a second for a million reports. */
@@ -181,32 +182,24 @@ export const readCounters = (tables: ReportTables, damage: DamageLog): Counters 
 };
 
 /** What the runs hold, counted. */
-export const countRuns = (tables: ReportTables): Counters => {
-  const sum = { reports: 0, reportBytes: 0 };
-  for (const table of [tables.blocks, tables.tail]) {
-    for (const { key, value } of table.getRange()) {
-      try {
-        const run = openBlock(streamOfKey(key), value);
-        sum.reports += run.count;
-        sum.reportBytes += run.reportBytes();
-      } catch {
-        // A damaged run holds nothing that can be counted.
-      }
+const countRuns = (tables: ReportTables): Counters => {
+  // A number that no process has seen.
+  const sum = { reports: 0, reportBytes: 0, isExact: true, rewrites: Math.floor(Math.random() * 2 ** 47) };
+  for (const key of tables.runs.getKeys()) {
+    try {
+      const run = openRun(key, tables.runs.get(key) ?? Buffer.alloc(0));
+      sum.reports += run.count;
+      sum.reportBytes += run.reportBytes;
+    } catch {
+      sum.isExact = false;
     }
   }
   return sum;
 };
 
-/** Takes a run that cannot be opened out of the counts: as many reports as it seems to hold, and one at least, so that `removedFrom` changes with it. */
-export const countOutDamaged = (counters: Counters, stream: number, value: Buffer): void => {
-  const { reports, reportBytes } = countDamaged(stream, value);
-  counters.reports = Math.max(0, counters.reports - Math.max(1, reports));
-  counters.reportBytes = Math.max(0, counters.reportBytes - reportBytes);
-};
-
-/** Every transaction that changes reports ends with this, and a repair, which makes several of them. */
-export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Counters): void => {
-  const stored = viewRecord(tables.meta, countersKey);
+/** Every transaction that changes reports ends with this. */
+export const writeCounters = (tables: ReportTables, { reports, reportBytes, isExact, rewrites }: Counters): void => {
+  const stored = tables.meta.get(countersKey);
   const isDamaged = stored !== undefined && !isCounted(stored, countersBytes);
   // After damage, a number that no process has seen.
   const next = isDamaged ? Math.floor(Math.random() * 2 ** 47) : changesOf(tables) + 1;
@@ -214,9 +207,11 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Co
     tables,
     countersKey,
     (value) => {
-      value.writeBigUInt64BE(BigInt(reports), 0);
-      value.writeBigUInt64BE(BigInt(reportBytes), 8);
+      value.writeBigUInt64BE(BigInt(Math.max(0, reports)), 0);
+      value.writeBigUInt64BE(BigInt(Math.max(0, reportBytes)), 8);
       value.writeUIntBE(next, 16, 6);
+      value[22] = isExact ? 1 : 0;
+      value.writeUIntBE(rewrites, 23, 6);
     },
     countersBytes,
   );
@@ -224,16 +219,16 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes }: Co
 
 /** A number that changes whenever reports were written or removed. Its checksum costs as much as reading it and is left to the writer. */
 export const changesOf = ({ meta }: ReportTables): number => {
-  const value = viewRecord(meta, countersKey);
+  const value = meta.get(countersKey);
   return value === undefined || value.length < countersBytes ? 0 : value.readUIntBE(16, 6);
 };
 
-/**
- * A number that changes whenever reports were removed, and not when others are appended: how many were appended and are not there. Not a number, which
- * equals none, where one of the records is missing or damaged.
- */
-export const removedFrom = (tables: ReportTables): number =>
-  (storedPosition(tables) ?? Number.NaN) - (storedCounters(tables)?.reports ?? Number.NaN);
+/** What was written by now: as long as `changes` is the same nothing was, as long as `rewrites` is, nothing but reports that are the newest of their streams. */
+export const writtenIn = ({ meta }: ReportTables): { readonly changes: number; readonly rewrites: number } => {
+  const value = meta.get(countersKey);
+  if (value === undefined || value.length < countersBytes) return { changes: Number.NaN, rewrites: Number.NaN };
+  return { changes: value.readUIntBE(16, 6), rewrites: value.readUIntBE(23, 6) };
+};
 
 /** The record of the last position; undefined where it is damaged or missing. */
 export const storedPosition = ({ meta }: ReportTables): number | undefined => {

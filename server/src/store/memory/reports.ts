@@ -7,7 +7,7 @@ import { judgeReport } from '../append-rules.ts';
 import { positionsKept } from '../bounds.ts';
 import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from '../candle-rollup.ts';
 import { keepReport } from '../format/kept-report.ts';
-import { renderLatest, renderReport, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
+import { renderLatest, renderReport, renderReports, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import type {
   Appended,
   AppendedFilter,
@@ -143,8 +143,7 @@ export const createMemoryReports = (): ReportStore => {
     renderedAt: async (feedIds, seconds) => feedIds.map((feedId) => render(at(feedId, seconds))),
     renderedPage: async (feedId, fromSeconds, limit) => {
       const { reports, more } = readPage(memory.of(feedId), fromSeconds, limit);
-      const json = reports.map((report) => Buffer.from(renderReport(report), 'latin1'));
-      return { json, lastMs: reports.at(-1)?.observationsMs, more };
+      return { json: renderReports(reports), lastMs: reports.at(-1)?.observationsMs, more };
     },
     windows: async (feedId, fromSeconds, toSeconds, limit) => {
       const known = memory.of(feedId);

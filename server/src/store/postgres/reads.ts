@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
-import { renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
+import { joinRendered, renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import {
   CorruptRecordError,
   type Neighbours,
@@ -143,7 +143,7 @@ export const createReportReads = (
       const open = createRowRenderer(damage, feedId);
       const { reports, more, isDamaged } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
       return {
-        json: piecesOf(reports),
+        json: joinRendered(piecesOf(reports)),
         lastMs: reports.at(-1)?.observationsMs,
         more,
         ...(isDamaged && { damaged: true }),

@@ -123,7 +123,7 @@ export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKe
     : damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
 
 /** The keys of a batch that a repair found damaged: none, under their checksum. Its positions stay taken. */
-export const lostKeys = encodeKeys([]);
+const lostKeys = encodeKeys([]);
 export const isLostBatch = ({ keys }: Pick<BatchRow, 'keys'>): boolean => keys.equals(lostKeys);
 
 /** A memo of something about streams. Only those with reports get here; far more than there ever are is a mistake that shall not fill the memory. */

@@ -72,7 +72,7 @@ const epochBytes = 6;
 const lineageKeyBytes = 16;
 /** Where the one row of the lineage is as it was written. */
 export const validLineage = `octet_length(epoch) = ${epochBytes} AND octet_length(key) = ${lineageKeyBytes}`;
-export const randomLineage = (): Lineage => ({ epoch: randomBytes(epochBytes), key: randomBytes(lineageKeyBytes) });
+const randomLineage = (): Lineage => ({ epoch: randomBytes(epochBytes), key: randomBytes(lineageKeyBytes) });
 
 /** The migrations in order; one that was released is never changed. */
 const migrations: readonly {

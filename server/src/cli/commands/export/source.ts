@@ -30,7 +30,7 @@ const hexOf = (bytes: Uint8Array): string =>
 const secondOf = ({ observationsMs }: StoredReport): number => Math.floor(observationsMs / 1_000);
 
 /** Records whose damage costs reports. */
-const reportTables: readonly string[] = ['blocks', 'tail', 'reports', 'damaged', 'numbers', 'feedIds'];
+const reportTables: readonly string[] = ['runs', 'reports', 'numbers', 'feedIds'];
 
 /** Reads a store, while others write and retention deletes. */
 export const createStoreSource = (store: Store, signal: AbortSignal): ExportSource => {

@@ -51,7 +51,7 @@ const hashOf = (file: string): string => createHash('sha256').update(readFileSyn
 /** Flips a bit of the records of a table that are meant. */
 const flip = async (folder: string, table: string, isMeant: (key: Buffer, nth: number) => boolean): Promise<void> => {
   const environment = openEnvironment(folder, false);
-  const opened: Table = openTable(environment, table);
+  const opened: Table = openTable(environment, table, table === 'runs');
   const entries = [...opened.getRange()].map(({ key, value }) => ({
     key: Buffer.from(key),
     value: Buffer.from(value),
@@ -78,7 +78,7 @@ const engines: readonly Engine[] = [
     engine: 'lmdb',
     url: (name) => join(root, name),
     damage: async (name, account) => {
-      await flip(join(root, name, 'reports'), 'blocks', (_, nth) => nth === 0);
+      await flip(join(root, name, 'reports'), 'runs', (_, nth) => nth === 0);
       await flip(join(root, name, 'admin'), 'records', (key) =>
         [`account/${account}`, `stream/${other}`].includes(String(key)),
       );

@@ -1,11 +1,11 @@
 // Checks that the tables of the reports environment agree: records may match their checksums and still contradict each other (D130). Reads one
 // snapshot, so a writer may continue.
 import { createDamageLog, type DamageLog } from '../../damage.ts';
-import type { Block } from '../../format/report-block.ts';
+import type { StoredRun } from '../../format/report-run.ts';
 import { CorruptRecordError, type Damage, type Window } from '../../store.ts';
 import { loadStreams } from '../directory.ts';
 import type { Environment } from '../environment.ts';
-import { openRun, type RunTable } from '../read/runs.ts';
+import { requireRun } from '../read/runs.ts';
 import {
   decodeAppended,
   lastAppended,
@@ -25,8 +25,6 @@ export const checkAgreement = (environment: Environment, tables: ReportTables): 
   return damage.list();
 };
 
-type Totals = { reports: number; reportBytes: number; damaged: number };
-
 const checkRuns = (tables: ReportTables, damage: DamageLog): void => {
   const { byNumber, single } = loadStreams(tables, damage);
   for (const { feedId, stream } of single)
@@ -37,29 +35,26 @@ const checkRuns = (tables: ReportTables, damage: DamageLog): void => {
       feedId,
     });
   const last = new Map<number, Window>();
-  const totals: Totals = { reports: 0, reportBytes: 0, damaged: 0 };
-  const checkRun = (table: RunTable, key: Buffer, run: Block): void => {
+  const totals = { reports: 0, reportBytes: 0, damaged: 0 };
+  for (const { key, run } of intactRuns(tables, damage)) {
+    if (run === undefined) {
+      totals.damaged += 1;
+      continue;
+    }
     const stream = streamOfKey(key);
     const feedId = byNumber.get(stream);
-    const name = { table, key: key.toString('hex'), feedId };
+    const name = { table: 'runs', key: key.toString('hex'), feedId };
     if (feedId === undefined) damage.note({ ...name, reason: `stream number ${stream} has no feed ID` });
     const before = last.get(stream);
-    // Blocks come first: a run of the tail that begins before the end of a block is found here too.
     if (before !== undefined && run.window(0).validFromMs <= before.observationsMs)
-      damage.note({ ...name, reason: `a run of ${table} begins before the run before it ends` });
+      damage.note({ ...name, reason: 'a run begins before the run before it ends' });
     last.set(stream, run.window(run.count - 1));
     totals.reports += run.count;
-    totals.reportBytes += run.reportBytes();
-  };
-  for (const table of ['blocks', 'tail'] as const) {
-    for (const { key, run } of intactRuns(tables, table, damage)) {
-      if (run === undefined) totals.damaged += 1;
-      else checkRun(table, key, run);
-    }
+    totals.reportBytes += run.reportBytes;
   }
   const counted = storedCounters(tables);
-  // What a damaged run held is counted, and cannot be compared.
-  if (counted === undefined || totals.damaged > 0) return;
+  // What a damaged run has or had is counted, and cannot be compared.
+  if (counted === undefined || totals.damaged > 0 || !counted.isExact) return;
   if (counted.reports !== totals.reports || counted.reportBytes !== totals.reportBytes)
     damage.note({
       table: 'meta',
@@ -68,15 +63,15 @@ const checkRuns = (tables: ReportTables, damage: DamageLog): void => {
     });
 };
 
-function* intactRuns(tables: ReportTables, table: RunTable, damage: DamageLog) {
+function* intactRuns(tables: ReportTables, damage: DamageLog): Generator<{ key: Buffer; run: StoredRun | undefined }> {
   let before: Buffer | undefined;
-  for (const { key, value } of tables[table].getRange()) {
+  for (const key of tables.runs.getKeys()) {
     if (before !== undefined && Buffer.compare(before, key) >= 0)
-      damage.note({ table, key: key.toString('hex'), reason: `a key of ${table} is out of order` });
+      damage.note({ table: 'runs', key: key.toString('hex'), reason: 'a key of runs is out of order' });
     before = key;
-    let run: Block | undefined;
+    let run: StoredRun | undefined;
     try {
-      run = openRun(key, value);
+      run = requireRun(tables, key);
     } catch (error) {
       if (!(error instanceof CorruptRecordError)) throw error;
     }

@@ -8,13 +8,11 @@ import { checkCandle } from '../candles.ts';
 import { checkStreamRow, createDirectory, type Directory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
 import { checkMeta } from '../format.ts';
-import { openRun, type RunTable } from '../read/runs.ts';
-import { decodeSetAside } from '../read/set-aside.ts';
+import { requireRun } from '../read/runs.ts';
 import { decodeAppended, observationsOfKey, positionOfKey, type ReportTables, streamOfKey } from '../report-tables.ts';
 
 const tableNames = [
-  'blocks',
-  'tail',
+  'runs',
   'candles',
   'hourCandles',
   'dayCandles',
@@ -23,7 +21,6 @@ const tableNames = [
   'numbers',
   'feedIds',
   'meta',
-  'damaged',
   'writer',
 ] as const;
 
@@ -40,30 +37,30 @@ export const scanSlice = (
   const { name, after } = parseCursor(cursor);
   const directory = createDirectory(tables, createDamageLog());
   const entries: ScannedReport[] = [];
-  for (const { key, value } of entriesAfter(tables[name], after)) {
-    entries.push(...scanRecord(directory, name, key, value));
+  for (const key of keysAfter(tables[name], after)) {
+    entries.push(...scanRecord(tables, directory, name, key));
     if (entries.length >= limit) return { entries, next: `${name}:${key.toString('hex')}` };
   }
   const following = tableNames[tableNames.indexOf(name) + 1];
   return following === undefined ? { entries } : { entries, next: `${following}:` };
 };
 
-/** The entries behind a key in the order in which they are stored. Where a damaged key hides the place, everything before it is walked. */
-function* entriesAfter(table: Table | undefined, after: Buffer | undefined): Generator<{ key: Buffer; value: Buffer }> {
+/** The keys behind a key in the order in which they are stored. Where a damaged key hides the place, everything before it is walked. */
+function* keysAfter(table: Table | undefined, after: Buffer | undefined): Generator<Buffer> {
   if (table === undefined) return;
-  if (after === undefined) return yield* table.getRange();
+  if (after === undefined) return yield* table.getKeys();
   const [found] = [...table.getKeys({ start: after, reverse: true, limit: 1 })];
   // A start is inclusive: one byte more makes it the first key after.
-  if (found?.equals(after)) return yield* table.getRange({ start: Buffer.concat([after, Uint8Array.of(0)]) });
+  if (found?.equals(after)) return yield* table.getKeys({ start: Buffer.concat([after, Uint8Array.of(0)]) });
   let isBehind = false;
-  for (const entry of table.getRange()) {
-    if (isBehind) yield entry;
-    else isBehind = entry.key.equals(after);
+  for (const key of table.getKeys()) {
+    if (isBehind) yield key;
+    else isBehind = key.equals(after);
   }
 }
 
 const parseCursor = (cursor: ScanCursor | undefined) => {
-  const [table, key] = (cursor ?? 'blocks:').split(':');
+  const [table, key] = (cursor ?? 'runs:').split(':');
   const name = tableNames.find((known) => known === table);
   assert(name !== undefined, `${cursor} is not a cursor of a scan`);
   return { name, after: key ? Buffer.from(key, 'hex') : undefined };
@@ -72,7 +69,7 @@ const parseCursor = (cursor: ScanCursor | undefined) => {
 type Check = (key: Buffer, value: Buffer) => void;
 
 /** How a record of each table is checked that holds no report. */
-export const recordChecks: Readonly<Record<Exclude<TableName, RunTable>, Check>> = {
+export const recordChecks: Readonly<Record<Exclude<TableName, 'runs'>, Check>> = {
   candles: (key, value) => checkCandle('candles', key, value),
   hourCandles: (key, value) => checkCandle('hourCandles', key, value),
   dayCandles: (key, value) => checkCandle('dayCandles', key, value),
@@ -82,14 +79,9 @@ export const recordChecks: Readonly<Record<Exclude<TableName, RunTable>, Check>>
   feedIds: checkStreamRow,
   meta: checkMeta,
   writer: (key, value) => decodeKeyedRecord(key, value, `the ${key.toString()} of the writer`),
-  damaged: (key, value) => {
-    const { table, reason, file } = decodeSetAside(key, value);
-    if (file === undefined) throw new CorruptRecordError(`a run of ${table} was set aside: ${reason}`);
-  },
 };
 
-const isOfStream = (name: TableName): boolean =>
-  ['blocks', 'tail', 'candles', 'hourCandles', 'dayCandles', 'damaged'].includes(name);
+const isOfStream = (name: TableName): boolean => ['runs', 'candles', 'hourCandles', 'dayCandles'].includes(name);
 
 /** A record's key as text, as damage is named by. */
 const nameOfKey = (name: TableName, key: Buffer): string => {
@@ -99,25 +91,32 @@ const nameOfKey = (name: TableName, key: Buffer): string => {
     : key.toString('hex');
 };
 
-const scanRecord = (directory: Directory, name: TableName, key: Buffer, value: Buffer): readonly ScannedReport[] => {
+const scanRecord = (
+  tables: ReportTables,
+  directory: Directory,
+  name: TableName,
+  key: Buffer,
+): readonly ScannedReport[] => {
   const place: Location = {
     table: name,
     key: nameOfKey(name, key),
     ...(isOfStream(name) ? placeOf(directory, key) : {}),
   };
-  if (name !== 'blocks' && name !== 'tail')
-    return attempt(place, () => {
+  return attempt(place, () => {
+    if (name !== 'runs') {
+      const value = tables[name].get(key);
+      if (value === undefined) throw new CorruptRecordError('its key is out of order');
       recordChecks[name](key, value);
       return [];
-    });
-  return attempt(place, () => {
-    const block = openRun(key, value);
+    }
+    const run = requireRun(tables, key);
     const { feedId } = place;
     if (feedId === undefined) throw new CorruptRecordError(`the feed ID of stream ${streamOfKey(key)} is missing`);
-    return Array.from({ length: block.count }, (_, i) => {
-      const { observationsMs } = block.window(i);
+    return Array.from({ length: run.count }, (_, i) => {
+      const window = run.window(i);
+      const { observationsMs } = window;
       const at = { table: 'reports', key: `${streamOfKey(key)}/${observationsMs}`, feedId, observationsMs };
-      return attempt(at, () => [{ report: { feedId, ...block.report(i) } }]);
+      return attempt(at, () => [{ report: { feedId, ...window, fullReport: run.fullReport(i) } }]);
     }).flat();
   });
 };

@@ -1,106 +1,105 @@
-// Reads reports from LMDB: synchronous, on one snapshot per call, so that a run that closes meanwhile is seen in one place. Used by every process, and by
-// the writer in its transactions. Corrupt reports are noted and treated as missing (D120).
+// Reads reports from LMDB: synchronous, on one snapshot per call, into memory that belongs to the garbage collector. Used by every process. Corrupt reports are
+// noted and missing (D120).
 import type { FeedId } from '@sealpost/protocol';
-import { createLastUsed, createValuesByObject } from '../../../runtime/kept-values.ts';
-import type { AtOnceOrLater, InSlices } from '../../../runtime/reading.ts';
+import { createLastUsed } from '../../../runtime/kept-values.ts';
 import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
-import { renderReport, secondOf } from '../../format/rendered-report.ts';
+import { renderLatest, renderReports, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
+import type { StoredRun } from '../../format/report-run.ts';
 import type {
   Appended,
   AppendedFilter,
   LatestReport,
   Neighbours,
+  RenderedPage,
   RenderedReport,
+  ReportPage,
   StoredReport,
   Window,
 } from '../../store.ts';
 import { readCandles } from '../candles.ts';
-import { lastPosition } from '../report-tables.ts';
-import { readAppended } from './appended-reports.ts';
-import { findAt, findNeighbours, findQuickly, readFrom } from './found-reports.ts';
-import { createLatestReader, createNewestReader } from './latest.ts';
-import { createPageRenderer } from './rendered-runs.ts';
-import { noteRun, type ReportSource, runsFrom } from './runs.ts';
-import { createSeenReports, type SeenReports, stillHolds } from './seen-reports.ts';
-import { isLost } from './set-aside.ts';
+import {
+  changesOf,
+  lastPosition,
+  observationsOfKey,
+  openAppended,
+  positionKey,
+  positionOfKey,
+  streamOfKey,
+  writtenIn,
+} from '../report-tables.ts';
+import {
+  type FoundReports,
+  firstRun,
+  lastKey,
+  lastWindowBefore,
+  momentMax,
+  type ReportSource,
+  readFrom,
+  reportIn,
+  runsBefore,
+  runsFrom,
+} from './runs.ts';
 
-/**
- * Makes a reader. `renew` begins a new snapshot; inside a write transaction it does nothing. `writes` is how often the store was written,
- * for the process that alone writes it; others are never told.
- */
-export const createReportReader = (
-  source: ReportSource,
-  renew: () => void,
-  writes: () => number | undefined = () => undefined,
-) => {
+/** Makes a reader. `renew` begins a new snapshot. */
+export const createReportReader = (source: ReportSource, renew: () => void) => {
   const { tables, damage, directory } = source;
-  const streamOf = directory.numberOf;
   const onSnapshot = <T>(feedId: FeedId, missing: T, read: (stream: number) => T): T => {
     renew();
-    const stream = streamOf(feedId);
+    const stream = directory.numberOf(feedId);
     return stream === undefined ? missing : read(stream);
   };
-  const latestOf = createLatestReader(source);
-  const newestMs = createNewestReader(source);
-  /** The newest report where a second is after it and nothing is damaged behind it: no search is needed. */
-  const newestBefore = (feedId: FeedId, stream: number, seconds: number): Window | undefined => {
-    const { report, isLast } = latestOf(feedId, stream);
-    if (report === undefined || !isLast || secondOf(report.observationsMs) >= seconds) return undefined;
-    const { validFromMs, observationsMs } = report;
-    return { validFromMs, observationsMs };
-  };
-  const at = (feedId: FeedId, stream: number, seconds: number): StoredReport | undefined =>
-    findQuickly(source, feedId, stream, seconds) ??
-    (newestBefore(feedId, stream, seconds) === undefined ? findAt(source, feedId, stream, seconds) : undefined);
-  const look = createSeenReports(tables, renew, writes);
-  const lately = new Map<FeedId, { readonly seen: SeenReports; readonly report: LatestReport | undefined }>();
+  const latest = createNewest(source, (feedId, stream) => findLatest(source, feedId, stream));
+  const newest = createNewest(source, (_, stream) => lastWindowBefore(source, stream, momentMax + 1));
+  const moments = createKept<RenderedReport | undefined>(momentsKept, (report) => report !== undefined);
+  const pages = createKept<RenderedPage>(pagesKept, ({ more, damaged }) => more && !damaged);
   return {
-    streamOf,
-    latest: (feedId: FeedId): LatestReport | undefined => {
-      const seen = look();
-      const known = lately.get(feedId);
-      if (known?.seen === seen) return known.report;
-      const report = onSnapshot<LatestReport | undefined>(
-        feedId,
-        undefined,
-        (stream) => latestOf(feedId, stream).report,
-      );
-      lately.set(feedId, { seen, report });
-      return report;
+    latest: (feedId: FeedId): LatestReport | undefined =>
+      onSnapshot<LatestReport | undefined>(feedId, undefined, (stream) => latest(feedId, stream)),
+    newestMs: (feedId: FeedId): number | undefined =>
+      onSnapshot<number | undefined>(feedId, undefined, (stream) => newest(feedId, stream)?.observationsMs),
+    at: (feedIds: readonly FeedId[], seconds: number): readonly (StoredReport | undefined)[] => {
+      renew();
+      return feedIds.map((feedId) => findAt(source, feedId, seconds));
     },
-    newestMs: (feedId: FeedId): number | undefined => onSnapshot(feedId, undefined, newestMs),
-    at: (feedId: FeedId, seconds: number): StoredReport | undefined =>
-      onSnapshot(feedId, undefined, (stream) => at(feedId, stream, seconds)),
+    renderedAt: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
+      renew();
+      const written = writtenIn(tables);
+      return feedIds.map((feedId) => moments(`${feedId} ${seconds}`, written, () => renderAt(source, feedId, seconds)));
+    },
+    /** A page of few enough reports to be read at once. */
+    renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
+      renew();
+      return pages(`${feedId} ${fromSeconds} ${limit}`, writtenIn(tables), () => {
+        const stream = directory.numberOf(feedId);
+        const found = stream === undefined ? none : readFrom(source, feedId, stream, fromSeconds * 1_000, limit + 1);
+        return renderPage(toPage(found, limit));
+      });
+    },
     neighbours: (feedId: FeedId, seconds: number): Neighbours =>
-      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) => {
-        const previous = newestBefore(feedId, stream, seconds);
-        if (previous === undefined) return findNeighbours(source, stream, seconds);
-        const damaged = isLost(tables, stream, seconds * 1_000);
-        return { previous, next: undefined, ...(damaged && { damaged }) };
-      }),
-    from: (feedId: FeedId, fromMs: number, limit: number): readonly StoredReport[] =>
-      onSnapshot<readonly StoredReport[]>(feedId, [], (stream) => readFrom(source, feedId, stream, fromMs, limit)),
+      onSnapshot<Neighbours>(feedId, { previous: undefined, next: undefined }, (stream) =>
+        findNeighbours(source, feedId, stream, seconds),
+      ),
+    from: (feedId: FeedId, fromMs: number, limit: number): FoundReports =>
+      onSnapshot<FoundReports>(feedId, { reports: [], isDamaged: false }, (stream) =>
+        readFrom(source, feedId, stream, fromMs, limit),
+      ),
     windows: (feedId: FeedId, fromSeconds: number, toSeconds: number, limit: number): readonly Window[] =>
       onSnapshot<readonly Window[]>(feedId, [], (stream) => {
         const windows: Window[] = [];
         const endMs = (toSeconds + 1) * 1_000;
-        let fromMs = fromSeconds * 1_000;
-        for (const run of runsFrom(source.tables, stream, fromMs)) {
-          noteRun(source, stream, run);
-          const { block } = run;
-          for (let i = block?.firstAtOrAfter(fromMs) ?? 0; block !== undefined && i < block.count; i++) {
-            const window = block.window(i);
+        let nextMs = fromSeconds * 1_000; // none twice, whatever is stored twice
+        for (const { run } of runsFrom(source, stream, nextMs)) {
+          for (let i = run?.firstAtOrAfter(nextMs) ?? 0; run !== undefined && i < run.count; i++) {
+            const window = run.window(i);
             if (windows.length === limit || window.observationsMs >= endMs) return windows;
             windows.push(window);
-            fromMs = window.observationsMs + 1; // none twice, whatever is stored twice
+            nextMs = window.observationsMs + 1;
           }
         }
         return windows;
       }),
     candles: (feedId: FeedId, range: CandleRange, isOver: () => boolean = () => false): CandleSlice =>
       onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, range, isOver, damage)),
-    renderedAt: createMomentRenderer(source, at, look),
-    renderedPage: createPageRenderer(source, newestMs, renew, look),
     position: (): number => {
       renew();
       return lastPosition(tables, damage);
@@ -112,88 +111,197 @@ export const createReportReader = (
   };
 };
 
-/** Rendered answers to `at` that are kept, twice as many at most: some 7 MB. */
+/** Rendered reports and pages that are kept, twice as many at most: some 7 and 11 MB. */
 const momentsKept = 2_048;
-/** Reports in the lists of these that are kept. Callers keep as many bytes again of what they made of them. */
-const listedKept = 4_096;
+const pagesKept = 32;
 
-/** Streams that are read at once: one takes 40 µs, or 100 where it has no report then. */
-const renderedAtOnce = 32;
+type Written = ReturnType<typeof writtenIn>;
 
-/** Memory of its own: Node's shared pieces, cut for all that is short, would be kept whole for the part that stays. */
-const toKeptBytes = (ascii: string): Buffer => {
-  const bytes = Buffer.allocUnsafeSlow(ascii.length);
-  bytes.write(ascii, 'latin1');
-  return bytes;
+/** Keeps what many ask for until something is written that may change it; `isSettled` ones are not changed by newer reports of their stream (D282). */
+const createKept = <T>(count: number, isSettled: (value: T) => boolean) => {
+  const kept = createLastUsed<string, { readonly value: T; readonly written: Written }>(count);
+  return (key: string, written: Written, make: () => T): T => {
+    const known = kept.get(key);
+    if (known !== undefined) {
+      const { changes, rewrites } = known.written;
+      if (changes === written.changes || (rewrites === written.rewrites && isSettled(known.value))) return known.value;
+    }
+    const value = make();
+    kept.keep(key, { value, written });
+    return value;
+  };
 };
 
-/** What holds of some streams at a second. */
-type Moment<T> = { readonly found: T; readonly seen: SeenReports; readonly isSettled: boolean };
-type Found = RenderedReport | undefined;
+const none: FoundReports = { reports: [], isDamaged: false };
 
-/**
- * Renders what holds at a second; `look` is at the stored reports. Many ask for the same one, so each is rendered once until a write may have changed it, and the same list of
- * feed ids gets the same list of reports.
- */
-const createMomentRenderer = (
+const renderAt = (source: ReportSource, feedId: FeedId, seconds: number): RenderedReport | undefined => {
+  const report = findAt(source, feedId, seconds);
+  return report && { observationsMs: report.observationsMs, json: renderReports([report]) };
+};
+
+export const renderPage = ({ reports, more, isDamaged }: DamagedPage): RenderedPage => ({
+  json: renderReports(reports),
+  lastMs: reports.at(-1)?.observationsMs,
+  more,
+  ...(isDamaged && { damaged: true }),
+});
+
+/** What is derived of a stream's newest report. It holds while the key of the stream's last run says that none is newer: that is when it was observed. */
+const createNewest = <T extends Window>(
   source: ReportSource,
-  at: (feedId: FeedId, stream: number, seconds: number) => StoredReport | undefined,
-  look: () => SeenReports,
+  find: (feedId: FeedId, stream: number) => T | undefined,
 ) => {
-  const moments = createLastUsed<number, Moment<Found>>(momentsKept);
-  type List = Moment<readonly Found[]> & { readonly seconds: number };
-  const lists = createValuesByObject<readonly FeedId[], List>(listedKept);
-  const renderOne = (feedId: FeedId, seconds: number, seen: SeenReports): Moment<Found> => {
-    const stream = source.directory.numberOf(feedId);
-    if (stream === undefined) return { found: undefined, seen, isSettled: false };
-    const key = stream * 2 ** 32 + seconds;
-    const known = moments.get(key);
-    if (known && stillHolds(known.seen, known.isSettled, seen)) return known;
-    const report = at(feedId, stream, seconds);
-    const found = report && { observationsMs: report.observationsMs, json: toKeptBytes(renderReport(report)) };
-    // What begins later in this second may have another one before it some day.
-    const moment = { found, seen, isSettled: report !== undefined && report.validFromMs <= seconds * 1_000 };
-    moments.keep(key, moment);
-    return moment;
-  };
-  /** `seen` is of before the first was rendered. */
-  const keepList = (
-    feedIds: readonly FeedId[],
-    seconds: number,
-    seen: SeenReports,
-    each: readonly Moment<Found>[],
-  ): readonly Found[] => {
-    const found = each.map((moment) => moment.found);
-    const isSettled = each.every((moment) => moment.isSettled);
-    lists.put(feedIds, { seconds, found, seen, isSettled }, feedIds.length);
+  const known = new Map<number, { changes: number; readonly found: T | undefined }>();
+  return (feedId: FeedId, stream: number): T | undefined => {
+    const changes = changesOf(source.tables);
+    const before = known.get(stream);
+    if (before?.changes === changes) return before.found;
+    const key = before?.found && lastKey(source.tables, stream);
+    if (key !== undefined && observationsOfKey(key) === before?.found?.observationsMs) {
+      before.changes = changes;
+      return before.found;
+    }
+    const found = find(feedId, stream);
+    known.set(stream, { changes, found });
     return found;
   };
-  const renderInSlices = (
-    feedIds: readonly FeedId[],
-    seconds: number,
-    begun: SeenReports,
-    inSlices: InSlices,
-  ): Promise<readonly Found[]> =>
-    inSlices(async (slice) => {
-      const each: Moment<Found>[] = [];
-      while (each.length < feedIds.length)
-        await slice(async (isOver) => {
-          const seen = look();
-          for (const feedId of feedIds.slice(each.length)) {
-            each.push(renderOne(feedId, seconds, seen));
-            if (isOver()) break;
-          }
-        });
-      return keepList(feedIds, seconds, begun, each);
-    });
-  return (feedIds: readonly FeedId[], seconds: number, inSlices?: InSlices): AtOnceOrLater<readonly Found[]> => {
-    const seen = look();
-    const known = lists.get(feedIds);
-    if (known?.seconds === seconds && stillHolds(known.seen, known.isSettled, seen)) return known.found;
-    if (inSlices !== undefined && feedIds.length > renderedAtOnce)
-      return renderInSlices(feedIds, seconds, seen, inSlices);
-    const each = feedIds.map((feedId) => renderOne(feedId, seconds, seen));
-    if (feedIds.length === 1) return each.map(({ found }) => found); // what it is of is kept by itself
-    return keepList(feedIds, seconds, seen, each);
+};
+
+/** The newest intact report of a stream. */
+const findLatest = (source: ReportSource, feedId: FeedId, stream: number): LatestReport | undefined => {
+  for (const { run } of runsBefore(source, stream, momentMax + 1)) {
+    for (let i = (run?.count ?? 0) - 1; run !== undefined && i >= 0; i--) {
+      const report = reportIn(source, feedId, stream, run, i);
+      if (report !== undefined) return renderLatest(report);
+    }
+  }
+  return undefined;
+};
+
+const findAt = (source: ReportSource, feedId: FeedId, seconds: number): StoredReport | undefined => {
+  const stream = source.directory.numberOf(feedId);
+  const { run } = stream === undefined ? { run: undefined } : firstRun(source, stream, seconds * 1_000);
+  if (run === undefined || stream === undefined) return undefined;
+  const i = run.firstAtOrAfter(seconds * 1_000); // its last report is at or after the moment: that is its key
+  return secondOf(run.window(i).validFromMs) <= seconds ? reportIn(source, feedId, stream, run, i) : undefined;
+};
+
+const findNeighbours = (source: ReportSource, feedId: FeedId, stream: number, seconds: number): Neighbours => {
+  const ms = seconds * 1_000;
+  const { run, isDamaged } = firstRun(source, stream, ms);
+  const i = run?.firstAtOrAfter(ms) ?? 0;
+  const next = run?.window(i);
+  const previous = run !== undefined && i > 0 ? run.window(i - 1) : lastWindowBefore(source, stream, ms);
+  // What holds here counts as missing only because it cannot be read.
+  const isHere = run !== undefined && next !== undefined && secondOf(next.validFromMs) <= seconds;
+  const damaged = isDamaged || (isHere && reportIn(source, feedId, stream, run, i) === undefined);
+  return damaged ? { previous, next, damaged: true } : { previous, next };
+};
+
+/** A page, and whether damaged reports are left out of it. */
+export type DamagedPage = ReportPage & { readonly isDamaged: boolean };
+
+/** The page of reports that were read, one more than its limit where others follow. */
+export const toPage = ({ reports, isDamaged }: FoundReports, limit: number): DamagedPage => {
+  if (reports.length <= limit) return { reports, more: false, isDamaged };
+  const secondAt = (i: number): number | undefined => reports[i] && secondOf(reports[i].observationsMs);
+  return { reports: reports.slice(0, wholeSecondsEnd(secondAt, limit)), more: true, isDamaged };
+};
+
+/** Entries of other streams that are skipped between two checks of the clock. */
+const passedOverMax = 32;
+
+/** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
+const createFilter = ({ directory }: ReportSource, filter: AppendedFilter | undefined) => {
+  if (filter === undefined) return { isWanted: () => true, isOver: () => false };
+  const streams = new Set([...filter.feedIds].map(directory.numberOf));
+  let passed = 0;
+  return {
+    isWanted: (entry: Buffer): boolean => streams.has(streamOfKey(entry)),
+    isOver: (wasRead: boolean): boolean => {
+      passed = wasRead ? passedOverMax : passed + 1;
+      if (passed < passedOverMax) return false;
+      passed = 0;
+      return filter.isOver();
+    },
   };
+};
+
+/** Reports in the order in which they were appended. Those of a slice that lie in the same run are read together. */
+const readAppended = (
+  source: ReportSource,
+  position: number,
+  limit: number,
+  filter: AppendedFilter | undefined,
+): Appended => {
+  const { appended } = source.tables;
+  const { isWanted, isOver } = createFilter(source, filter);
+  const reports: StoredReport[] = [];
+  const positions: number[] = [];
+  let entries: Entry[] = [];
+  let reached = position;
+  let expected: number | undefined;
+  let missed = false;
+  const readCollected = (): void => {
+    const found = readEntries(source, entries);
+    for (const entry of entries) {
+      const report = found.get(entry);
+      if (report === undefined) continue;
+      reports.push(report);
+      positions.push(entry.position);
+    }
+    entries = [];
+  };
+  const slice = (): Appended => {
+    readCollected();
+    return { reports, positions, position: reached, missed };
+  };
+  const before = { start: positionKey(position + 1), end: positionKey(0), reverse: true, limit: 1 };
+  const [containing] = [...appended.getKeys(before)];
+  for (const { key, value } of appended.getRange({ start: containing ?? positionKey(0) })) {
+    const first = positionOfKey(key);
+    const batch = source.damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
+    // The content of a damaged batch is unknown: a reader that is not past it has missed something.
+    if (batch === undefined) continue;
+    if (first > (expected ?? position + 1) && first > position + 1) missed = true;
+    expected = first + batch.count;
+    for (let i = Math.max(0, position + 1 - first); i < batch.count; i++) {
+      if (reports.length + entries.length === limit) {
+        readCollected();
+        if (reports.length === limit || filter !== undefined) return slice();
+      }
+      reached = first + i;
+      const entry = batch.at(i);
+      const wanted = isWanted(entry);
+      if (wanted) entries.push({ position: reached, key: entry });
+      if (isOver(wanted)) return slice();
+    }
+  }
+  const last = lastPosition(source.tables, source.damage);
+  if (reached < last) [reached, missed] = [last, true];
+  return slice();
+};
+
+type Entry = { readonly position: number; readonly key: Buffer };
+
+/** The reports of entries, without those that retention has removed since or that are damaged. */
+const readEntries = (source: ReportSource, entries: readonly Entry[]): ReadonlyMap<Entry, StoredReport> => {
+  const found = new Map<Entry, StoredReport>();
+  let held: { readonly stream: number; readonly run: StoredRun } | undefined;
+  // By stream and time, as they are stored.
+  for (const entry of [...entries].sort((a, b) => Buffer.compare(a.key, b.key))) {
+    const [stream, ms] = [streamOfKey(entry.key), observationsOfKey(entry.key)];
+    const feedId = source.directory.feedIdOf(stream);
+    if (feedId === undefined) continue;
+    let i = held?.stream === stream ? held.run.firstAtOrAfter(ms) : undefined;
+    if (held === undefined || i === undefined || i === held.run.count) {
+      const { run } = firstRun(source, stream, ms);
+      held = run && { stream, run };
+      i = run?.firstAtOrAfter(ms);
+    }
+    if (held === undefined || i === undefined || held.run.window(i).observationsMs !== ms) continue;
+    const report = reportIn(source, feedId, stream, held.run, i);
+    if (report !== undefined) found.set(entry, report);
+  }
+  return found;
 };

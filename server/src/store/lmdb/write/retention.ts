@@ -1,16 +1,13 @@
-// Removes old reports from LMDB, a slice per transaction: whole runs and tail reports, oldest first. A run is removed when its last report is too old, so some
+// Removes old reports from LMDB, a slice per transaction: whole runs, oldest first. A run is removed when its last report is too old, so some
 // reports outlive the bound by a run; readers hide them (D52).
 import type { DamageLog } from '../../damage.ts';
-import { blockReports, openBlock } from '../../format/report-block.ts';
-import { CorruptRecordError, type Retention, type Trimmed } from '../../store.ts';
+import { runReports, type StoredRun } from '../../format/report-run.ts';
+import type { Retention, Trimmed } from '../../store.ts';
 import { rollupNames, trimRollups } from '../candles.ts';
 import { createDirectory } from '../directory.ts';
 import type { Environment, Table } from '../environment.ts';
-import { pricesIn } from '../read/found-reports.ts';
-import { momentMax, type ReportSource } from '../read/runs.ts';
+import { momentMax, pricesIn, type ReportSource, runsFrom } from '../read/runs.ts';
 import {
-  type Counters,
-  countOutDamaged,
   keysFrom,
   observationsOfKey,
   type ReportTables,
@@ -20,23 +17,15 @@ import {
 } from '../report-tables.ts';
 
 /**
- * Records removed per transaction, each of another stream. With the roll-ups that are rebuilt they take 8 ms where each has a report per second, 26 ms with
- * 1,000 streams, whose oldest records are all looked at: so appends are hardly delayed.
+ * Runs removed per transaction, each of another stream: with the roll-ups that are rebuilt they take some milliseconds, so appends are hardly delayed.
  */
-const sliceRecords = 8;
+const sliceRuns = 8;
 
 /** Roll-ups of each kind that one slice removes of a stream: more than a run has reports. */
-const rollupsMax = 4 * blockReports;
+const rollupsMax = 8 * runReports;
 
-/** A stream's oldest record. A damaged key must not age an intact run, so observations are those of its windows; of a damaged run, its key's. */
-type OldRecord = {
-  readonly table: 'blocks' | 'tail';
-  readonly key: Buffer;
-  readonly stream: number;
-  /** Undefined where the run is damaged. */
-  readonly firstMs: number | undefined;
-  readonly lastMs: number;
-};
+/** A stream's oldest run, by its key. */
+type OldRun = { readonly key: Buffer; readonly stream: number; readonly lastMs: number };
 
 /** Removes one slice. Returns how many reports were removed and whether another slice is due. */
 export const trimSlice = (
@@ -46,34 +35,50 @@ export const trimSlice = (
   damage: DamageLog,
 ): Trimmed =>
   environment.root.transactionSync(() => {
-    const directory = createDirectory(tables, damage);
-    const source = { tables, directory, damage };
-    const oldest = [...directory.numbers()].map((stream) => ({ stream, record: firstRecord(tables, stream) }));
-    const records = oldest.flatMap(({ record }) => record ?? []);
+    const source = {
+      tables,
+      directory: createDirectory(tables, damage),
+      damage,
+      unreadable: new Map<string, number>(),
+    };
+    const streams = [...source.directory.numbers()];
+    const oldest = streams.flatMap((stream) => firstKey(tables, stream) ?? []);
     const overdueFromMs = retention.beforeMs - (retention.overdueMaxMs ?? Number.POSITIVE_INFINITY);
-    if (records.some(({ lastMs }) => lastMs < overdueFromMs)) return { removed: 0, more: false, isWithheld: true };
-    const slice = dueRecords(tables, records, retention);
+    // A damaged key may seem to be of any time.
+    if (oldest.some((run) => run.lastMs < overdueFromMs && openOld(source, run) !== undefined))
+      return { removed: 0, more: false, isWithheld: true };
+    const slice = dueRuns(tables, oldest, retention);
     const counters = readCounters(tables, damage);
     const before = counters.reports;
     let isMore = false;
-    for (const { table, key, stream, lastMs } of slice) {
-      const value = tables[table].get(key);
-      if (!tables[table].removeSync(key)) continue; // its key is damaged, and it is not found by it
+    for (const { key, stream, lastMs } of slice) {
+      const run = openOld(source, { key, stream });
+      if (!tables.runs.removeSync(key)) continue; // its key is damaged, and it is not found by it
       isMore = true;
+      counters.rewrites += 1;
+      if (run === undefined) counters.isExact = false;
+      counters.reports -= run?.count ?? 0;
+      counters.reportBytes -= run?.reportBytes ?? 0;
       // What a damaged run has is not known, but nothing of it is older than what was removed.
-      trimRollupsOf(source, stream, firstMsOf(firstRecord(tables, stream)) ?? lastMs + 1);
-      if (value !== undefined) countOut(counters, key, value);
+      trimRollupsOf(source, stream, firstMsOf(source, stream) ?? lastMs + 1);
     }
-    if (slice.length === 0) isMore = trimStale(source, oldest, retention.beforeMs);
-    forgetSetAside(tables, retention.beforeMs);
+    if (slice.length === 0) isMore = trimStale(source, streams, retention.beforeMs);
     writeCounters(tables, counters);
     const endMs = slice.length === 0 ? undefined : Math.max(...slice.map(({ lastMs }) => lastMs)) + 1;
-    return { removed: before - counters.reports, more: isMore, endMs };
+    return { removed: Math.max(0, before - counters.reports), more: isMore, endMs };
   });
 
+/** The run under a key; undefined where it is damaged. */
+const openOld = (source: ReportSource, { key, stream }: Pick<OldRun, 'key' | 'stream'>): StoredRun | undefined => {
+  for (const found of runsFrom(source, stream, observationsOfKey(key))) return found.run;
+  return undefined;
+};
+
 /** When a stream's oldest report was observed, later than any where it has none; undefined where its run is damaged. */
-const firstMsOf = (record: OldRecord | undefined): number | undefined =>
-  record === undefined ? momentMax : record.firstMs;
+const firstMsOf = (source: ReportSource, stream: number): number | undefined => {
+  for (const { run } of runsFrom(source, stream, 0)) return run?.window(0).observationsMs;
+  return momentMax;
+};
 
 /** Makes the roll-ups of a stream those of its reports from a moment on; returns how many were removed. */
 const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): number =>
@@ -84,81 +89,40 @@ const trimRollupsOf = (source: ReportSource, stream: number, firstMs: number): n
     source.damage,
   );
 
-/** Before reports come back that are older than a stream's oldest: roll-ups that count them still, as older releases left them, would count them twice. */
-export const forgetRemoved = (source: ReportSource, stream: number, returningMs: number): void => {
-  const firstMs = firstMsOf(firstRecord(source.tables, stream));
-  if (firstMs !== undefined && returningMs < firstMs) trimRollupsOf(source, stream, firstMs);
-};
-
 /** Does a stream have roll-ups of minutes that ended before the minute of a moment? */
 const hasMinuteBefore = ({ candles }: ReportTables, stream: number, ms: number): boolean =>
   [...candles.getKeys(keysFrom(stream, 0, 1))].some(
     (key) => key.length === 10 && streamOfKey(key) === stream && observationsOfKey(key) < ms - (ms % 60_000),
   );
 
-type Oldest = { readonly stream: number; readonly record: OldRecord | undefined };
-
 /** Removes roll-ups that are too old and older than the reports of their streams: those of lost reports. Returns whether there were any. */
-const trimStale = (source: ReportSource, oldest: readonly Oldest[], beforeMs: number): boolean => {
-  const stale = oldest
-    .map(({ stream, record }) => ({ stream, firstMs: Math.min(beforeMs, firstMsOf(record) ?? 0) }))
+const trimStale = (source: ReportSource, streams: readonly number[], beforeMs: number): boolean => {
+  const stale = streams
+    .filter((stream) => hasMinuteBefore(source.tables, stream, beforeMs))
+    .map((stream) => ({ stream, firstMs: Math.min(beforeMs, firstMsOf(source, stream) ?? 0) }))
     .filter(({ stream, firstMs }) => hasMinuteBefore(source.tables, stream, firstMs))
-    .slice(0, sliceRecords);
+    .slice(0, sliceRuns);
   return stale.reduce((removed, { stream, firstMs }) => removed + trimRollupsOf(source, stream, firstMs), 0) > 0;
 };
 
-const dueRecords = (
+const dueRuns = (
   tables: ReportTables,
-  oldest: readonly OldRecord[],
+  oldest: readonly OldRun[],
   { beforeMs, bytesMax }: Retention,
-): readonly OldRecord[] => {
-  const byAge = oldest.toSorted((a, b) => observationsOfKey(a.key) - observationsOfKey(b.key));
+): readonly OldRun[] => {
+  const byAge = oldest.toSorted((a, b) => a.lastMs - b.lastMs);
   const aged = byAge.filter(({ lastMs }) => lastMs < beforeMs);
-  if (aged.length > 0) return aged.slice(0, sliceRecords);
+  if (aged.length > 0) return aged.slice(0, sliceRuns);
   // One at a time by bytes: the next slice may find that the file has room again. Only what goes by it counts: rejected lines and the order of
   // appending have their own bounds. Every stream keeps its newest run (D147).
   if (freeableBytes(tables) <= bytesMax) return [];
-  return byAge.filter((record) => !isNewest(tables, record)).slice(0, 1);
+  return byAge.filter(({ stream }) => [...tables.runs.getKeys(keysFrom(stream, 0, 2))].length > 1).slice(0, 1);
 };
 
-/** Is a record, the oldest of its stream, also its last? */
-const isNewest = (tables: ReportTables, { table, stream }: OldRecord): boolean => {
-  const ofStream = (name: OldRecord['table']) => [...tables[name].getKeys(keysFrom(stream, 0, 2))].length;
-  return ofStream(table) + (table === 'blocks' ? ofStream('tail') : 0) < 2;
-};
-
-const firstRecord = (tables: ReportTables, stream: number): OldRecord | undefined => {
-  for (const table of ['blocks', 'tail'] as const)
-    for (const { key, value } of tables[table].getRange(keysFrom(stream, 0, 1)))
-      return { table, key, stream: streamOfKey(key), ...observationsOf(key, value) };
+const firstKey = ({ runs }: ReportTables, stream: number): OldRun | undefined => {
+  for (const key of runs.getKeys(keysFrom(stream, 0, 1)))
+    if (streamOfKey(key) === stream) return { key, stream, lastMs: observationsOfKey(key) };
   return undefined;
-};
-
-const observationsOf = (key: Buffer, value: Buffer): Pick<OldRecord, 'firstMs' | 'lastMs'> => {
-  try {
-    const run = openBlock(streamOfKey(key), value);
-    return { firstMs: run.window(0).observationsMs, lastMs: run.window(run.count - 1).observationsMs };
-  } catch (error) {
-    if (error instanceof CorruptRecordError) return { firstMs: undefined, lastMs: observationsOfKey(key) };
-    throw error;
-  }
-};
-
-/** A record that is damaged is removed all the same. */
-const countOut = (counters: Counters, key: Buffer, value: Buffer): void => {
-  try {
-    const block = openBlock(streamOfKey(key), value);
-    counters.reports -= block.count;
-    counters.reportBytes -= block.reportBytes();
-  } catch (error) {
-    if (!(error instanceof CorruptRecordError)) throw error;
-    countOutDamaged(counters, streamOfKey(key), value);
-  }
-};
-
-/** What was set aside is forgotten when it would have been removed. */
-const forgetSetAside = ({ damaged }: ReportTables, beforeMs: number): void => {
-  for (const key of [...(damaged?.getKeys() ?? [])]) if (observationsOfKey(key) < beforeMs) damaged?.removeSync(key);
 };
 
 /** Bytes of pages in use by the tables; free pages are used again before the file grows. */
@@ -166,7 +130,7 @@ export const usedBytes = (tables: ReportTables): number => tableBytes(Object.val
 
 /** Bytes of the tables that retention removes from: reports, and the roll-ups of their prices. */
 export const freeableBytes = (tables: ReportTables): number =>
-  tableBytes([tables.blocks, tables.tail, ...rollupNames.map((name) => tables[name])]);
+  tableBytes([tables.runs, ...rollupNames.map((name) => tables[name])]);
 
 /** The same of some tables. */
 export const tableBytes = (tables: readonly (Table | undefined)[]): number =>

@@ -45,8 +45,6 @@ export type Writer = {
   readonly putRecords: AdminStore['put'];
   /** Makes a change to the administrative environment on this thread, while the other one does not; notes how it went. */
   readonly administer: (change: () => void) => Promise<void>;
-  /** How often this process has written; undefined while it does, and when unknown. */
-  readonly writes: () => number | undefined;
   /** What cannot be written to at present. */
   readonly stops: () => readonly WritingStop[];
   readonly close: () => Promise<void>;
@@ -103,7 +101,6 @@ export const createClosings = (): Closings => {
 /** `tell` gets every durable append, stops, and the number of dead readers found at each check. */
 export const openWriter = (options: WriterOptions): Writer => {
   const { folder, place, tell, closings, refresh, probeEveryMs, stallMs = stallMsDefault } = options;
-  let writes = 0;
   const noteEnd = (why: string): void => {
     states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
     tell({ kind: 'threadEnded', thread: 'writer', reason: why });
@@ -128,7 +125,6 @@ export const openWriter = (options: WriterOptions): Writer => {
         clearTimeout(stall);
         if (part === 'administration') closings.pending -= 1;
       });
-    writes += 1;
     if (answer.error === undefined) {
       state.worked();
       if (request.act === 'append') tell({ kind: 'committed', seconds: answer.seconds });
@@ -161,7 +157,6 @@ export const openWriter = (options: WriterOptions): Writer => {
     putRecords: (records, entry) =>
       inTurn(() => ask('administration', { act: 'put', records, entry })) as Promise<void>, // as the thread answers
     administer: (change) => inTurn(async () => noteWrite(states.administration, join(folder, 'admin'), change)),
-    writes: () => (channel === undefined || channel.waiting() > 0 || states.reports.current() ? undefined : writes),
     stops: () => Object.values(states).flatMap((state) => state.current() ?? []),
     close: async () => {
       isClosed = true;
