@@ -19,9 +19,15 @@ import type { Settings } from './config/config.ts';
 import { type MirrorRequest, resumeMirror } from './ingest/mirror.ts';
 import { createIngestHandler } from './ingest/sources/listener.ts';
 import { type Log, openLog } from './observe/log.ts';
-import { createMetrics, type MetricValues, renderMetrics, sumMetrics } from './observe/metrics.ts';
+import {
+  createMetrics,
+  type MetricValues,
+  type Readings,
+  readyMaxMs,
+  renderMetrics,
+  sumMetrics,
+} from './observe/metrics.ts';
 import { createObserver, type Listener } from './observe/observe.ts';
-import { type Readings, readyMaxMs } from './observe/readings.ts';
 import { type TroubleWatch, watchFollowing, watchTroubles } from './observe/troubles.ts';
 import { findReasons, type OpsListener, type OpsOptions, openOpsListener } from './ops/ops.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from './runtime/start-watch.ts';

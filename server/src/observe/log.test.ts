@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { logLevels } from '../config/values.ts';
-import { type LogOptions, openLog } from './log.ts';
+import { type LogOptions, openLog, storeLine } from './log.ts';
 import type { Observation } from './observe.ts';
 
 /** A log whose lines, clock and timers the test holds. */
@@ -44,41 +44,6 @@ test('log: a request is one line of JSON, in UTC', () => {
       '"requestId":"01890a5d-ac96-774b-bcce-b302099a8057","userId":"ba2d3a9e-7c1f-4a53-9d0c-0f4f6f2f6a11",' +
       '"address":"192.0.2.7","route":"/api/v1/reports/latest","method":"GET","status":200,"durationMs":0.412,"bytes":912,"code":null}\n',
   ]);
-});
-
-test('log: the line of a plain answer, which is made by hand, has the bytes that pino writes for the same fields', () => {
-  const log = open();
-  const lines: string[] = [];
-  const time = () => ',"time":"2025-11-15T12:00:00.250Z"';
-  const formatters = { level: (level: string) => ({ level }) };
-  const logger = pino(
-    { base: { pid: process.pid }, formatters, timestamp: time },
-    { write: (line) => lines.push(line) },
-  );
-  for (const changes of [
-    {},
-    { userId: null, route: null, method: 'HEAD', status: 304, bytes: 0, durationMs: 0 },
-    { userId: 'a "quoted" \u007f user', address: '[2001:db8::1%eth0]:80', route: 'explorer', durationMs: 999.9994 },
-  ] as const) {
-    const { kind, requestId, userId, address: from, route, method, status, durationMs, bytes, code } = request(changes);
-    const path = { reportLatest: '/api/v1/reports/latest', explorer: 'explorer' }[String(route)] ?? null;
-    const rounded = Math.round(durationMs * 1_000) / 1_000;
-    const address = from.startsWith('[') ? '2001:db8::1' : from;
-    logger.info({
-      event: kind,
-      requestId,
-      userId,
-      address,
-      route: path,
-      method,
-      status,
-      durationMs: rounded,
-      bytes,
-      code,
-    });
-    log.observe(request(changes));
-  }
-  expect(log.lines.map((line) => line.replace('\\u007f', '\u007f'))).toEqual(lines);
 });
 
 test('log: a plain answer has no line where the level is above info', () => {
@@ -268,6 +233,66 @@ test.each([
 
 test('log: every level of the setting is one of pino’s, or silent', () => {
   expect([...Object.values(pino.levels.labels), 'silent']).toEqual(expect.arrayContaining([...logLevels]));
+});
+
+/** The levels and fields of these events. */
+const linesOf = (...events: readonly Parameters<typeof storeLine>[0][]) =>
+  events.map(storeLine).map(({ level, fields }) => ({ level, ...fields }));
+
+test('store log: a damaged record is an error that names it; an unexpected end says what to do, and how often it happened', () => {
+  expect(
+    linesOf(
+      { kind: 'damaged', total: 1, table: 'tail', key: '00', reason: 'it does not match its checksum' },
+      { kind: 'endedUnexpectedly', times: 1 },
+      { kind: 'endedUnexpectedly', times: 3 },
+    ),
+  ).toMatchObject([
+    { level: 'error', event: 'damaged', table: 'tail', key: '00', feedId: null },
+    { level: 'warn', times: 1, message: expect.stringContaining('ended unexpectedly. Run: sealpost store verify.') },
+    { level: 'error', times: 3, message: expect.stringContaining('3 times in a row') },
+  ]);
+});
+
+test('store log: what retention deleted is one line with the count', () => {
+  expect(linesOf({ kind: 'reportsDeleted', count: 86_400, endMs: Date.parse('2026-03-01T00:00:00Z') })).toEqual([
+    { level: 'info', event: 'reportsDeleted', count: 86_400, before: '2026-03-01T00:00:00.000Z' },
+  ]);
+});
+
+test('store log: a replica that is not used is a warning with the reason; its use again is a line with the duration', () => {
+  const replica = 'postgres://db-2/prices';
+  expect(
+    linesOf(
+      { kind: 'replicaUnused', replica, reason: 'It is behind the primary.' },
+      { kind: 'replicaUsed', replica, seconds: 12.5 },
+    ),
+  ).toMatchObject([
+    { level: 'warn', event: 'replicaUnused', replica, reason: 'It is behind the primary.' },
+    { level: 'info', event: 'replicaUsed', replica, durationMs: 12_500 },
+  ]);
+});
+
+test('store log: commits that the database lost are an error that says what to do', () => {
+  expect(linesOf({ kind: 'commitsLost', reason: 'Restart this node.' })).toEqual([
+    { level: 'error', event: 'commitsLost', reason: 'Restart this node.' },
+  ]);
+});
+
+test.each([
+  ['followingStopped', 'followingResumed'],
+  ['durabilityReduced', 'durabilityRestored'],
+] as const)('store log: %s is an error with the reason, once, and %s a line with the duration', (began, ended) => {
+  expect(
+    linesOf(
+      { kind: began, reason: 'The database says so.', isNews: true },
+      { kind: began, reason: 'The database says so.', isNews: false },
+      { kind: ended, seconds: 12.5 },
+    ),
+  ).toMatchObject([
+    { level: 'error', event: began, reason: 'The database says so.' },
+    { level: 'debug', event: began, reason: 'The database says so.' },
+    { level: 'info', event: ended, durationMs: 12_500 },
+  ]);
 });
 
 /** For Node, to run a module that can `open()` logs to standard output. */

@@ -4,14 +4,26 @@ import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
 import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
-import { shownAddressOf } from '../runtime/ip-address.ts';
-import { memoise } from '../runtime/memo.ts';
+import { limitedNetworkOf, shownAddressOf } from '../runtime/ip-address.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
-import { cut, type Fields, type Line, roundMs } from './log-line.ts';
-import type { Listener, Observation } from './observe.ts';
-import { createRepeats, isFailure, isShedAnswer } from './repeats.ts';
+import type { StoreEvent } from '../store/store-event.ts';
+import { countedCodes, type Listener, type Observation } from './observe.ts';
 import { type LogDestination, openStandardOutput } from './standard-output.ts';
-import { storeLine } from './store-lines.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A line to be; `complaint` is the word that it is counted by when there are too many. */
+type Line = {
+  readonly level: Exclude<LogLevel, 'silent'>;
+  readonly fields: Fields;
+  readonly complaint?: string;
+};
+
+const roundMs = (ms: number): number => Math.round(ms * 1_000) / 1_000;
+
+const messageCharactersMax = 500;
+
+const cut = (text: string, max = messageCharactersMax): string => (text.length > max ? `${text.slice(0, max)}…` : text);
 
 export type LogOptions = {
   readonly level: LogLevel;
@@ -47,35 +59,26 @@ export const openLog = (options: LogOptions): Log => {
       onLost: options.onLost ?? (() => {}),
       onDropped: (count) => logger.warn({ event: 'suppressed', of: 'lines', count }),
     });
-  const openLogger = (write: (line: string) => void): Logger =>
-    pino(
-      {
-        level: options.level,
-        base: { pid: process.pid },
-        formatters: { level: (label) => ({ level: label }) },
-        timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
-      },
-      { write: (line) => write(escapeControls(line)) },
-    );
-  const logger = openLogger((line) => destination.write(line, true));
-  const requests = openLogger((line) => destination.write(line));
-  const plainText = logger.isLevelEnabled('info')
-    ? createPlainText(options.slowMs, () => timeOf(options.nowMs()))
-    : () => undefined;
+  const logger = pino(
+    {
+      level: options.level,
+      base: { pid: process.pid },
+      formatters: { level: (label) => ({ level: label }) },
+      timestamp: () => `,"time":"${timeOf(options.nowMs())}"`,
+    },
+    { write: (line) => destination.write(escapeControls(line)) },
+  );
   const limit = createComplaintLimit(options, (of, count, codes) =>
     logger.warn({ event: 'suppressed', of, count, codes }),
   );
   const repeats = createRepeats(options.later ?? laterUnref, logger);
   return {
     observe: (observation) => {
-      const text = observation.kind === 'request' ? plainText(observation) : undefined;
-      if (text !== undefined) return destination.write(text);
       const isRepeat = repeats.note(observation);
       if (isRepeat && observation.kind === 'warning') return;
       const line = toLine(observation, options.slowMs, isRepeat);
       if (line.complaint !== undefined && !limit.take(observation.kind, line.complaint)) return;
-      // Lines of plain answers, which every request has, are handed over together.
-      (line.level === 'info' && observation.kind === 'request' ? requests : logger)[line.level](line.fields);
+      logger[line.level](line.fields);
       // What follows may be a crash in native code, which would take the line with it.
       if (observation.kind === 'endedUnexpectedly') destination.flushSync?.();
     },
@@ -95,7 +98,7 @@ export const openLog = (options: LogOptions): Log => {
   };
 };
 
-/** The text of a timestamp; its seconds are rendered once a second. */
+/** The text of a timestamp; its seconds are rendered once a second, which takes a third off a line. */
 const createClockText = (): ((ms: number) => string) => {
   let second = Number.NaN;
   let text = '';
@@ -105,8 +108,7 @@ const createClockText = (): ((ms: number) => string) => {
       second = now;
       text = new Date(now * 1_000).toISOString().slice(0, -4);
     }
-    const rest = ms - now * 1_000;
-    return `${text}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`;
+    return `${text}${String(ms - now * 1_000).padStart(3, '0')}Z`;
   };
 };
 
@@ -183,6 +185,103 @@ const toLine = (observation: Observation, slowMs: number, isRepeat: boolean): Li
   }
 };
 
+const damageLine = (found: Damaged): Line => {
+  if (found.kind === 'endedUnexpectedly') {
+    const { kind: event, times } = found;
+    const message = `The last process that wrote to this store ended unexpectedly${times > 1 ? `, ${times} times in a row` : ''}. Run: sealpost store verify.`;
+    return { level: times > 1 ? 'error' : 'warn', fields: { event, times, message }, complaint: 'ended_unexpectedly' };
+  }
+  const { kind: event, table, key, reason, feedId = null } = found;
+  const message = 'A stored record is damaged and left out. Run: sealpost store verify.';
+  return {
+    level: 'error',
+    fields: { event, table, key: cut(key), reason: cut(reason), feedId, message },
+    complaint: table,
+  };
+};
+
+type Damaged = Extract<StoreEvent, { kind: 'damaged' | 'endedUnexpectedly' }>;
+type Writing = Extract<StoreEvent, { kind: 'writingStopped' | 'writingResumed' | 'threadEnded' }>;
+
+const databaseLine = ({
+  kind: event,
+  ...fields
+}: Extract<StoreEvent, { kind: 'statements' | 'statementFailed' | 'historyRead' }>): Line => ({
+  level: 'debug',
+  fields: { event, ...fields },
+});
+
+const replicaLine = (told: Extract<StoreEvent, { kind: 'replicaUnused' | 'replicaUsed' }>): Line => {
+  const { kind: event, replica } = told;
+  if (told.kind === 'replicaUsed')
+    return { level: 'info', fields: { event, replica, durationMs: roundMs(told.seconds * 1_000) } };
+  const { reason } = told;
+  return { level: 'warn', fields: { event, replica, reason: cut(reason) }, complaint: 'replica_unused' };
+};
+
+type Lasting = Extract<StoreEvent, { kind: `following${string}` | `durability${string}` }>;
+
+const lastingLine = (told: Lasting): Line => {
+  const { kind: event } = told;
+  if (told.kind === 'followingResumed' || told.kind === 'durabilityRestored')
+    return { level: 'info', fields: { event, durationMs: roundMs(told.seconds * 1_000) } };
+  const fields = { event, reason: cut(told.reason) };
+  const complaint = told.kind === 'followingStopped' ? 'following_stopped' : 'durability_reduced';
+  return told.isNews ? { level: 'error', fields, complaint } : { level: 'debug', fields };
+};
+
+const lossLine = ({ kind: event, reason }: Extract<StoreEvent, { kind: 'commitsLost' }>): Line => ({
+  level: 'error',
+  fields: { event, reason: cut(reason) },
+  complaint: 'commits_lost',
+});
+
+const writingLine = (told: Writing): Line => {
+  const { kind: event } = told;
+  if (told.kind === 'threadEnded') {
+    const { thread, reason } = told;
+    return { level: 'error', fields: { event, thread, reason: cut(reason) }, complaint: 'thread_ended' };
+  }
+  if (told.kind === 'writingResumed') {
+    const { part, seconds } = told;
+    return { level: 'info', fields: { event, part, durationMs: roundMs(seconds * 1_000) } };
+  }
+  const { part, code, reason } = told;
+  return { level: 'error', fields: { event, part, code, reason: cut(reason) }, complaint: 'writing_stopped' };
+};
+
+type Told = Exclude<StoreEvent, { kind: 'committed' | 'staleReaders' }>;
+
+export const storeLine = (told: Told): Line => {
+  switch (told.kind) {
+    case 'damaged':
+    case 'endedUnexpectedly':
+      return damageLine(told);
+    case 'writingStopped':
+    case 'writingResumed':
+    case 'threadEnded':
+      return writingLine(told);
+    case 'statements':
+    case 'statementFailed': // the request that fails because of it says more
+    case 'historyRead':
+      return databaseLine(told);
+    case 'replicaUnused':
+    case 'replicaUsed':
+      return replicaLine(told);
+    case 'followingStopped':
+    case 'followingResumed':
+    case 'durabilityReduced':
+    case 'durabilityRestored':
+      return lastingLine(told);
+    case 'reportsDeleted': {
+      const { kind: event, count, endMs } = told;
+      return { level: 'info', fields: { event, count, before: new Date(endMs).toISOString() } };
+    }
+    case 'commitsLost':
+      return lossLine(told);
+  }
+};
+
 const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
   const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };
   return { level: 'info', fields: { event, settings, ...shown } };
@@ -241,29 +340,6 @@ const requestLine = (event: RequestEvent, slowMs: number, isRepeat: boolean): Li
     ...(isShedAnswer(event) && { complaint: code ?? '' }),
   };
 };
-
-/** Methods of answers whose line is made by hand. */
-const plainMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-
-/**
- * The line of a request without an error, as pino writes it: nearly every line is one, and made by hand it takes half the CPU. Undefined for any
- * other, and for values that need escapes.
- */
-const createPlainText = (slowMs: number, time: () => string): ((event: RequestEvent) => string | undefined) => {
-  const { pid } = process;
-  const quote = memoise((text) => escapeControls(JSON.stringify(text)));
-  const quoteAddress = memoise((text) => quote(shownAddressOf(text)));
-  const routeTexts = new Map(Object.entries(servedLabels).map(([name, label]) => [name, quote(label)]));
-  return ({ kind, requestId, userId, address, route, method, status, durationMs, bytes, code }) => {
-    if (code !== null || status >= 500 || durationMs >= slowMs) return undefined;
-    if (!plainMethods.has(method) || !plainId.test(requestId)) return undefined;
-    const user = userId === null ? 'null' : quote(userId);
-    const path = route === null ? 'null' : routeTexts.get(route);
-    return `{"level":"info","time":"${time()}","pid":${pid},"event":"${kind}","requestId":"${requestId}","userId":${user},"address":${quoteAddress(address)},"route":${path},"method":"${method}","status":${status},"durationMs":${roundMs(durationMs)},"bytes":${bytes},"code":null}\n`;
-  };
-};
-
-const plainId = /^[\w-]+$/;
 
 // The table's path, as the metrics show it; never the one that was sent.
 const pathOf = (route: ServedName | null): string | null => (route === null ? null : servedLabels[route]);
@@ -328,6 +404,113 @@ const createComplaintLimit = (
       for (const [kind, second] of [...seconds]) end(kind, second);
     },
   };
+};
+
+/** Keys per minute; the others are counted together, under null. */
+const keysMax = 100;
+const minuteMs = 60_000;
+
+type MinuteCounts = {
+  /** Counts one. Is it the first of its key and code, in this minute and, while there were some in each, those before? */
+  readonly add: (key: string, code: string) => boolean;
+  readonly flush: () => void;
+};
+
+/** `later` calls back after a time. The first of a code counts as `first`. `write` gets the codes of a key with how often each was counted. */
+const createMinuteCounts = (
+  later: (act: () => void, ms: number) => void,
+  first: 0 | 1,
+  write: (key: string | null, codes: Readonly<Record<string, number>>) => void,
+): MinuteCounts => {
+  let counts = new Map<string | null, Map<string, number>>();
+  const end = (): void => {
+    const ended = counts;
+    counts = new Map();
+    for (const [key, codes] of ended) {
+      const counted = [...codes].filter(([, count]) => count > 0);
+      if (counted.length === 0) continue;
+      write(key, Object.fromEntries(counted));
+      keep(key, new Map(counted.map(([code]) => [code, 0])));
+    }
+  };
+  /** The minute begins with the first key. */
+  const keep = (key: string | null, codes: Map<string, number>): void => {
+    if (counts.size === 0) {
+      const begun = counts;
+      later(() => counts === begun && end(), minuteMs);
+    }
+    counts.set(key, codes);
+  };
+  return {
+    add: (key, code) => {
+      const place = counts.has(key) || counts.size < keysMax ? key : null;
+      if (!counts.has(place)) keep(place, new Map());
+      const codes = counts.get(place) as Map<string, number>; // just put there
+      const before = codes.get(code);
+      codes.set(code, before === undefined ? first : before + 1);
+      return before === undefined;
+    },
+    flush: end,
+  };
+};
+
+const shedCodes: readonly string[] = countedCodes.shed;
+
+const isShedAnswer = ({ code }: RequestEvent): boolean => code !== null && shedCodes.includes(code);
+
+// Shedding is meant to be cheap: it has no cause worth a stack, and of many only a few lines. A sandbox answers 5xx on purpose; any other 5xx has a cause.
+const isFailure = (event: RequestEvent): boolean =>
+  event.status >= 500 && event.code !== sandboxFault && !isShedAnswer(event);
+
+const rejectedCodes: ReadonlySet<string> = new Set([...countedCodes.authFailure, ...countedCodes.rateLimited]);
+
+/**
+ * What happens too often for a line each, whatever the level: rejections are counted by address, failures by their place. Only the first failure of a
+ * place has its cause, and only the first warning of an address a line.
+ */
+const createRepeats = (later: (act: () => void, ms: number) => void, logger: Logger) => {
+  const sum = (codes: Readonly<Record<string, number>>): number => Object.values(codes).reduce((a, b) => a + b, 0);
+  const rejections = createMinuteCounts(later, 1, (address, codes) =>
+    logger.warn({ event: 'rejections', address, count: sum(codes), codes }),
+  );
+  const failures = createMinuteCounts(later, 0, (error, codes) =>
+    logger.error({ event: 'suppressed', of: 'request', count: sum(codes), codes, error }),
+  );
+  return {
+    /** Counts it. Is there a line about the same already? */
+    note: (observation: Observation): boolean => {
+      if (observation.kind === 'warning')
+        return observation.address !== undefined && !rejections.add(networkOf(observation.address), observation.code);
+      if (observation.kind !== 'request' || observation.code === null) return false;
+      const { code, address, error } = observation;
+      if (rejectedCodes.has(code)) rejections.add(networkOf(address), code);
+      return isFailure(observation) && !failures.add(placeOf(error), code);
+    },
+    flush: (): void => {
+      rejections.flush();
+      failures.flush();
+    },
+  };
+};
+
+/** What limits count an address by, spelled so that firewalls take it. */
+const networkOf = (address: string): string => {
+  const network = limitedNetworkOf(address);
+  return network?.includes(':') ? `${network}::/64` : (network ?? '');
+};
+
+/**
+ * Where an error was thrown, with its name and code and those of its causes, since a database's client makes all of its errors in one place. Messages may
+ * differ from one to the next.
+ */
+const placeOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return cut(String(error));
+  const kinds: string[] = [];
+  for (let one: unknown = error; one instanceof Error && kinds.length <= causesMax; one = one.cause) {
+    const { code } = one as { code?: unknown }; // node's errors and ours have one
+    kinds.push(code === undefined ? one.name : `${one.name} ${code}`);
+  }
+  return cut(`${kinds.join(', ')} ${/^ *(at .*)$/m.exec(error.stack ?? '')?.[1] ?? ''}`);
 };
 
 const laterUnref = (act: () => void, ms: number): void => {

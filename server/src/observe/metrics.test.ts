@@ -4,9 +4,9 @@ import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { readText } from '../../../tests/support/source-tree.ts';
 import { rejections } from '../ingest/rejections.ts';
 import type { Silence } from '../store/freshness.ts';
+import type { Readings } from './metrics.ts';
 import { createMetrics, type Metrics, type MetricValues, renderMetrics, sumMetrics, totalsOf } from './metrics.ts';
 import { warningCodes } from './observe.ts';
-import type { Readings } from './readings.ts';
 
 const calm: Readings = {
   activeRequests: () => 3,

@@ -1,17 +1,40 @@
 // The metrics: what is counted, under which names (sealpost_ and OpenTelemetry's, in Prometheus spelling), and how the values of several processes
 // add up. A test compares them with docs/metrics.md. No label contains a user, a stream or a raw path.
 import { isLive, type Route, routes } from '@sealpost/protocol';
-import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import {
+  type Aggregator,
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  Registry,
+} from 'prom-client';
 import { type DropReason, dropReasons } from '../connections/guard.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { rejections } from '../ingest/rejections.ts';
 import { endings } from '../live/connections.ts';
 import type { LiveEvent } from '../live/tally.ts';
+import { timedOut, within } from '../runtime/deadline.ts';
+import { replacedThreads } from '../runtime/threads.ts';
+import type { Silence } from '../store/freshness.ts';
+import { writingParts } from '../store/store.ts';
 import { historyReaders, type StoreEvent, statementFailures } from '../store/store-event.ts';
 import { countedCodes, type Listener, warningCodes } from './observe.ts';
-import { type Readings, registerReadings } from './readings.ts';
-import { createStoreMetrics } from './store-metrics.ts';
+
+/** One that throws or takes too long leaves its metric without a value, not the others. */
+export type Readings = {
+  /** Requests that came in and are not answered yet. */
+  readonly activeRequests: () => number;
+  /** Of each stream that should be moving. */
+  readonly silences: () => Iterable<Silence>;
+  /** Does /readyz answer 200? */
+  readonly isReady: () => Promise<boolean>;
+  /** When the first certificate of this node expires; Infinity where there is none. */
+  readonly certificateEndMs: () => number;
+  readonly storeMapBytes: () => number | Promise<number>;
+};
 
 export type MetricsOptions = {
   readonly readings: Readings;
@@ -46,12 +69,11 @@ export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): M
   const requests = createRequestMetrics(registry);
   const countReports = createReportCounts(registry);
   const visible = createHistogram(
+    registry,
     'sealpost_report_ingest_to_visible_seconds',
     'From a report’s arrival until readers see it.',
   );
-  const committed = createHistogram('sealpost_store_commit_seconds', 'Time that a durable commit takes.');
-  const addVisible = visible.series({});
-  const addCommitted = committed.series({});
+  const committed = createHistogram(registry, 'sealpost_store_commit_seconds', 'Time that a durable commit takes.');
   const observeStore = createStoreMetrics(registry);
   const database = createDatabaseMetrics(registry);
   const live = createLiveMetrics(registry);
@@ -72,7 +94,7 @@ export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): M
         case 'refused':
           return countReports(observation.code, 1);
         case 'committed':
-          return addCommitted(observation.seconds, 1);
+          return committed.observe(observation.seconds);
         case 'staleReaders':
         case 'damaged':
         case 'endedUnexpectedly':
@@ -91,7 +113,8 @@ export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): M
         case 'historyRead':
           return database(observation);
         case 'visible':
-          return addVisible(observation.seconds, observation.count);
+          for (let i = 0; i < observation.count; i++) visible.observe(observation.seconds);
+          return;
         case 'liveOpened':
         case 'liveDelivered':
         case 'liveEnded':
@@ -104,61 +127,15 @@ export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): M
           return;
       }
     },
-    values: async () => [
-      ...[requests.duration, visible, committed].map((histogram) => histogram.values()),
-      ...toValues(await registry.getMetricsAsJSON()),
-    ],
+    values: async () => toValues(await registry.getMetricsAsJSON()),
   };
 };
 
 // OpenTelemetry's buckets, and three below them: reads here take less than a millisecond.
 const bucketSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-type Series = { readonly labels: Labels; readonly counts: number[]; sum: number };
-
-/** Adds `count` values of the same size to a series. */
-type Add = (seconds: number, count: number) => void;
-
-/**
- * A histogram of seconds that takes many values of the same size at once, as a batch of reports brings them. prom-client's own takes them one by
- * one, at 1.1 µs each; used for requests it would add 1.3 % to each.
- */
-const createHistogram = (name: string, help: string) => {
-  const all: Series[] = [];
-  return {
-    /** Begins a series. */
-    series: (labels: Labels): Add => {
-      const series: Series = { labels, counts: new Array(bucketSeconds.length + 1).fill(0), sum: 0 };
-      all.push(series);
-      return (seconds, count) => {
-        let bucket = 0;
-        while (bucket < bucketSeconds.length && seconds > (bucketSeconds[bucket] as number)) bucket += 1; // within bounds
-        series.counts[bucket] = (series.counts[bucket] as number) + count; // one more count than buckets
-        series.sum += seconds * count;
-      };
-    },
-    values: (): MetricValues => ({
-      name,
-      help,
-      type: 'histogram',
-      aggregator: 'sum',
-      values: all.flatMap((series) => seriesValues(name, series)),
-    }),
-  };
-};
-
-const seriesValues = (name: string, { labels, counts, sum }: Series): MetricValues['values'] => {
-  let total = 0;
-  const buckets = counts.map((count, i) => {
-    total += count;
-    return { metricName: `${name}_bucket`, labels: { le: bucketSeconds[i] ?? '+Inf', ...labels }, value: total };
-  });
-  return [
-    ...buckets,
-    { metricName: `${name}_sum`, labels, value: sum },
-    { metricName: `${name}_count`, labels, value: total },
-  ];
-};
+const createHistogram = (registry: Registry, name: string, help: string, labelNames: readonly string[] = []) =>
+  new Histogram({ name, help, labelNames: [...labelNames], buckets: bucketSeconds, registers: [registry] });
 
 /** Counts by one label whose values are all there from the start: Prometheus sees no increase in a series that just appeared. */
 const createCounts = (registry: Registry, name: string, help: string, label: string, values: readonly string[]) => {
@@ -175,11 +152,7 @@ const createReportCounts = (registry: Registry) =>
   ]);
 
 const createRequestMetrics = (registry: Registry) => {
-  const duration = createHistogram(
-    'sealpost_http_server_request_duration_seconds',
-    'Requests, with the time to their answers.',
-  );
-  const seriesOf = createRequestSeries(createRequestCounts(registry, duration.series));
+  const countRequest = createRequestCounts(registry);
   const authFailures: readonly string[] = countedCodes.authFailure;
   const limited: readonly string[] = countedCodes.rateLimited;
   const shedding: readonly string[] = countedCodes.shed;
@@ -206,10 +179,9 @@ const createRequestMetrics = (registry: Registry) => {
     dropReasons,
   );
   return {
-    duration,
     secretNotOpened: () => notOpened.inc(),
     answered: ({ route, method, status, code, durationMs }: RequestEvent): void => {
-      seriesOf(route, method, status)(durationMs / 1_000, 1);
+      countRequest(route, method, status, durationMs / 1_000);
       if (code === null) return;
       if (authFailures.includes(code)) countFailure(code, 1);
       if (limited.includes(code)) rateLimited.inc();
@@ -281,48 +253,210 @@ const createLiveMetrics = (registry: Registry) => {
   };
 };
 
-/**
- * Begins to count the answers of a route, method and status. Failed ones are measured by status alone and counted by route in a counter: a histogram is
- * 17 series, and most pairs of a route and a status are failures (D166).
- */
-const createRequestCounts = (registry: Registry, begin: (labels: Labels) => Add) => {
-  const failed = new Counter({
-    name: 'sealpost_http_server_failed_requests_total',
-    help: 'Requests answered with a status from 400 on.',
-    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
-    registers: [registry],
-  });
-  const durations = new Map<number, Add>();
-  return (method: string, route: string, status: number): Add => {
-    const labels = { http_request_method: method, http_route: route, http_response_status_code: status };
-    if (status < 400) return begin(labels);
-    const counts = failed.labels(labels);
-    const add = durations.get(status) ?? begin({ http_response_status_code: status });
-    durations.set(status, add);
-    return (seconds, count) => {
-      add(seconds, count);
-      counts.inc(count);
-    };
-  };
-};
-
 // Those the API answers. Others, real or invented, share a value, so that a scanner cannot make series.
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Finds the series of a route, method and status: nested, so that the look-up, which every request makes, makes no text. */
-const createRequestSeries = <S>(begin: (method: string, route: string, status: number) => S) => {
-  const known = new Map<ServedName | null, Map<string, Map<number, S>>>();
-  const add = (route: ServedName | null, method: string, status: number): S => {
-    const byMethod = known.get(route) ?? new Map<string, Map<number, S>>();
-    const byStatus = byMethod.get(method) ?? new Map<number, S>();
-    const series = begin(method, route === null ? 'unmatched' : servedLabels[route], status);
-    known.set(route, byMethod.set(method, byStatus.set(status, series)));
-    return series;
+const requestLabels = ['http_request_method', 'http_route', 'http_response_status_code'] as const;
+
+/**
+ * Counts answers by method, route and status. Failed ones are measured by status alone and counted by route in a counter: a histogram is 17 series, and
+ * most pairs of a route and a status are failures (D166).
+ */
+const createRequestCounts = (registry: Registry) => {
+  const duration = createHistogram(
+    registry,
+    'sealpost_http_server_request_duration_seconds',
+    'Requests, with the time to their answers.',
+    requestLabels,
+  );
+  const failed = new Counter({
+    name: 'sealpost_http_server_failed_requests_total',
+    help: 'Requests answered with a status from 400 on.',
+    labelNames: requestLabels,
+    registers: [registry],
+  });
+  return (route: ServedName | null, method: string, status: number, seconds: number): void => {
+    const labels = {
+      http_request_method: knownMethods.has(method) ? method : '_OTHER',
+      http_route: route === null ? 'unmatched' : servedLabels[route],
+      http_response_status_code: status,
+    };
+    duration.observe(status < 400 ? labels : { http_response_status_code: status }, seconds);
+    if (status >= 400) failed.inc(labels);
   };
-  return (route: ServedName | null, method: string, status: number): S => {
-    const shownMethod = knownMethods.has(method) ? method : '_OTHER';
-    return known.get(route)?.get(shownMethod)?.get(status) ?? add(route, shownMethod, status);
+};
+
+type StoreTold = Extract<
+  StoreEvent,
+  {
+    kind:
+      | 'staleReaders'
+      | 'damaged'
+      | 'endedUnexpectedly'
+      | 'followingStopped'
+      | 'followingResumed'
+      | 'durabilityReduced'
+      | 'durabilityRestored'
+      | 'commitsLost'
+      | 'writingStopped'
+      | 'writingResumed'
+      | 'threadEnded'
+      | 'reportsDeleted';
+  }
+>;
+
+const createStoreMetrics = (registry: Registry): ((event: StoreTold) => void) => {
+  const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
+    new Gauge({ name, help, labelNames: [...labelNames], aggregator: 'max', registers: [registry] });
+  const staleReaders = gauge(
+    'sealpost_store_stale_readers',
+    'Readers of the store found gone at the last check, a minute ago at most.',
+  );
+  const damaged = gauge(
+    'sealpost_store_damaged_records',
+    'Damaged records of the store that were found since the start.',
+  );
+  const ends = gauge(
+    'sealpost_unexpected_ends',
+    'Processes in a row that ended without closing the store, before this one.',
+  );
+  const notFollowing = gauge(
+    'sealpost_store_following_stopped',
+    '1 while a process does not learn of new reports and changes in the database.',
+  );
+  const risky = gauge(
+    'sealpost_store_durability_reduced',
+    '1 while the database can lose what was acknowledged, or keeps commits waiting, by its settings or for lack of standbys.',
+  );
+  const lost = gauge(
+    'sealpost_store_commits_lost',
+    'How often since the start the database was found to have lost what it had acknowledged.',
+  );
+  const stopped = gauge(
+    'sealpost_store_writing_stopped',
+    '1 while a part of the store cannot be written to, by part.',
+    ['part'],
+  );
+  for (const part of writingParts) stopped.set({ part }, 0);
+  const replaced = new Counter({
+    name: 'sealpost_threads_replaced_total',
+    help: 'Threads that ended and were replaced, by what they do.',
+    labelNames: ['thread'],
+    registers: [registry],
+  });
+  for (const thread of replacedThreads) replaced.inc({ thread }, 0);
+  const deleted = new Counter({
+    name: 'sealpost_reports_deleted_total',
+    help: 'Reports that retention deleted.',
+    registers: [registry],
+  });
+  return (event) => {
+    if (event.kind === 'staleReaders') staleReaders.set(event.count);
+    else if (event.kind === 'damaged') damaged.set(event.total);
+    else if (event.kind === 'endedUnexpectedly') ends.set(event.times);
+    else if (event.kind === 'followingStopped') notFollowing.set(1);
+    else if (event.kind === 'followingResumed') notFollowing.set(0);
+    else if (event.kind === 'durabilityReduced') risky.set(1);
+    else if (event.kind === 'durabilityRestored') risky.set(0);
+    else if (event.kind === 'commitsLost') lost.inc();
+    else if (event.kind === 'threadEnded') replaced.inc({ thread: event.thread });
+    else if (event.kind === 'reportsDeleted') deleted.inc(event.count);
+    else stopped.set({ part: event.part }, event.kind === 'writingStopped' ? 1 : 0);
   };
+};
+
+// Values that are looked up when somebody asks for the metrics.
+
+/** A database that does not answer leaves out its own value, not all of them. */
+const readingMaxMs = 500;
+/** Readiness is known by then, also when a check does not answer. */
+export const readyMaxMs = 1_000;
+
+const registerReadings = (registry: Registry, readings: Readings): void => {
+  const read = (
+    name: string,
+    help: string,
+    aggregator: Aggregator,
+    reading: () => number | Promise<number>,
+    maxMs = readingMaxMs,
+  ) => {
+    let underWay: Promise<number> | undefined;
+    new Gauge({
+      name,
+      help,
+      aggregator,
+      registers: [registry],
+      async collect() {
+        try {
+          underWay ??= Promise.resolve(reading()).finally(() => {
+            underWay = undefined;
+          });
+          const value = await within(maxMs, underWay);
+          if (value === timedOut) throw new Error('it is not read in time');
+          this.set(value);
+        } catch {
+          this.remove({}); // that a value is missing can be seen; that it is old cannot
+        }
+      },
+    });
+  };
+  read('sealpost_http_server_active_requests', 'Requests under way.', 'sum', readings.activeRequests);
+  // All processes read one store, so these values are not added up.
+  read('sealpost_store_map_bytes', 'Bytes of the store’s files.', 'max', readings.storeMapBytes);
+  const ready = async () => ((await readings.isReady()) ? 1 : 0);
+  read('sealpost_ready', 'Whether /readyz answers 200.', 'min', ready, readyMaxMs + 100);
+  const certificateEnd = () => readings.certificateEndMs() / 1_000;
+  read('sealpost_tls_certificate_end_seconds', 'When the certificate expires, Unix time.', 'min', certificateEnd);
+  registerStaleness(registry, readings.silences);
+};
+
+/** Streams per slice, about 2 ms; other work runs in between. */
+const stalenessSlice = 50;
+
+/** The longest silence, and how many are too long, in slices. */
+const summarize = async (silences: Iterable<Silence>) => {
+  let [greatest, above, seen] = [0, 0, 0];
+  for (const { silentMs, maxMs } of silences) {
+    if (++seen % stalenessSlice === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (Number.isFinite(silentMs)) greatest = Math.max(greatest, silentMs / 1_000);
+    if (silentMs > maxMs) above += 1;
+  }
+  return { greatest, above };
+};
+
+// Both values come from one pass over the streams, made when the first of them is collected.
+const registerStaleness = (registry: Registry, read: () => Iterable<Silence>): void => {
+  let pass: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    try {
+      const { greatest: most, above } = await summarize(read());
+      greatest.set(most);
+      stale.set(above);
+    } catch {
+      greatest.remove({});
+      stale.remove({});
+    }
+  };
+  const collect = (): Promise<void> => {
+    pass ??= look().finally(() => {
+      pass = undefined;
+    });
+    return pass;
+  };
+  const greatest = new Gauge({
+    name: 'sealpost_stream_staleness_seconds',
+    help: 'The longest silence of a stream whose market is open.',
+    aggregator: 'max',
+    registers: [registry],
+    collect,
+  });
+  const stale = new Gauge({
+    name: 'sealpost_streams_stale',
+    help: 'Streams that are silent for longer than three intervals and a minute, or have no report, while their market is open.',
+    aggregator: 'max',
+    registers: [registry],
+    collect,
+  });
 };
 
 // prom-client would show the mean of all processes' loops, which hides the one that is stuck, and no start time at all.
