@@ -1,11 +1,11 @@
 // The primary's side of workers: starts them on one port, replaces those that exit, relays their messages, and drains them without failed requests
 // (D63). worker.ts is the other side.
-import type { ChildProcess } from 'node:child_process';
 import cluster, { type Worker } from 'node:cluster';
 import { createSecureContext } from 'node:tls';
 import type { ShareLimits } from '../access/node-limits.ts';
 import { createUsedSignatures } from '../access/used-signatures.ts';
 import type { NodeSettings, ReadPath } from '../app.ts';
+import { watchHandedOver } from '../connections/node-internals.ts';
 import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { backoffMs } from '../runtime/backoff.ts';
@@ -440,34 +440,6 @@ const errorBytesMax = 1_048_576;
  */
 const writeError = (bytes: Buffer): void => {
   if (process.stderr.writableLength < errorBytesMax) process.stderr.write(bytes);
-};
-
-/** What Node's cluster sends with a new connection, and what a worker replies: on every release that we run on, although undocumented. */
-type ClusterMessage = {
-  readonly cmd?: unknown;
-  readonly act?: unknown;
-  readonly seq?: number;
-  readonly ack?: number;
-};
-type Handle = { readonly close?: () => void };
-
-/**
- * Watches the connections that a worker is given, from its start. Returns what closes those that it has not taken; to be called when it has ended: Node keeps
- * those open and never answers them, so that a client waits until it gives up, and each costs a descriptor for good.
- */
-const watchHandedOver = (child: ChildProcess): (() => void) => {
-  const waiting = new Map<number | undefined, Handle>();
-  const send = child.send.bind(child);
-  child.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
-    const { cmd, act, seq } = Object(message) as ClusterMessage; // ours have none of these
-    if (cmd === 'NODE_CLUSTER' && act === 'newconn' && handle) waiting.set(seq, handle as Handle); // the connection
-    return (send as (...all: unknown[]) => boolean)(message, handle, ...rest); // its overloads are one function
-  };
-  child.on('internalMessage', ({ ack }: ClusterMessage) => waiting.delete(ack)); // taken, or given to another one
-  return () => {
-    for (const handle of waiting.values()) handle.close?.();
-    waiting.clear();
-  };
 };
 
 const pingEveryMs = 1_000;

@@ -6,9 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { createCertificate } from '../../../tests/support/certificates.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from '../http/server.ts';
-import { noteAnswer, noteChunked } from './guard.ts';
-import { createStallWatch } from './stall.ts';
-import { createUnread, type Unread } from './unread.ts';
+import { createStallWatch, createUnread, noteAnswer, noteChunked, type Unread } from './guard.ts';
 
 const opened: HttpListener[] = [];
 const clients: Socket[] = [];

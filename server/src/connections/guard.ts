@@ -1,13 +1,29 @@
 // Ends every connection of a listener, whatever its client does: it destroys those that ignore our FIN, never finish a TLS handshake or do not read,
 // and all at the deadline of a drain. Limits connections and unread bytes (D125, D126).
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
-import { answerUnderWay } from './client-error.ts';
-import { bytesWaiting, createStallWatch, type StallWatch } from './stall.ts';
-import { createUnread, type Unread, type UnreadRules } from './unread.ts';
+import { ApiError, errorOf } from '@sealpost/protocol';
+import { bytesGone, bytesWaiting } from './node-internals.ts';
 
 /** Why a connection was closed without an answer, or in the middle of one. */
 export const dropReasons = ['connections', 'address', 'unread', 'pipelined', 'accept'] as const;
 export type DropReason = (typeof dropReasons)[number];
+
+/** A connection that bytes wait for. */
+export type Unread = {
+  /** Whose bytes they are: an account, or an address. Undefined: counted for the process alone. */
+  readonly owner: string | undefined;
+  readonly waitingBytes: () => number;
+  /** When its client took something last. */
+  readonly movedMs: () => number;
+  readonly cut: () => void;
+};
+
+export type UnreadRules = {
+  readonly unreadBytesMax: number;
+  /** For an account, or an address that does not authenticate. */
+  readonly unreadBytesPerAccount: number;
+};
 
 export type GuardRules = UnreadRules & {
   /** Connections open at once. Near it, those that never authenticated are dropped for new ones, oldest first. */
@@ -41,6 +57,7 @@ const pipelinedMax = 64;
 
 type Connection = Unread & {
   readonly raw: Socket;
+  readonly ends: string;
   /** What requests and answers go through: `raw`, or the TLS socket once there is one. */
   front: Socket | undefined;
   owner: string | undefined;
@@ -53,12 +70,18 @@ type Connection = Unread & {
   /** Is it among those that bytes wait for? */
   isCounted: boolean;
   pipelined: number;
+  /** The answer that had its turn last. */
+  answer: ServerResponse | undefined;
   /** No further request is answered: the parser failed, and may have skipped one. */
   isEnding: boolean;
   readonly answered: (userId: string | undefined) => void;
   readonly noteOffense: () => void;
   readonly drop: (reason: DropReason) => void;
 };
+
+/** By what a TLS socket and the connection under it are the same. */
+const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress}`;
 
 const guarded = Symbol('connection');
 type Guarded = { [guarded]?: Connection };
@@ -99,18 +122,20 @@ function closeWhenAnswered(socket: Socket, queued: number): void {
   else answer.once('close', () => (queued === 0 ? socket.destroySoon() : closeWhenAnswered(socket, queued - 1)));
 }
 
-type Turn = { readonly socket: Socket | null; readonly once: (event: 'socket', listener: () => void) => unknown };
-
 /**
  * Handles the requests of one connection one at a time: node parses all that a client sent, and gives an answer its socket when those before
  * it are sent. A client that runs too far ahead is cut.
  */
 export const inTurn =
-  <Q extends { readonly socket: Socket }, S extends Turn>(handle: (request: Q, response: S) => void) =>
-  (request: Q, response: S): void => {
+  (handle: (request: IncomingMessage, response: ServerResponse) => void) =>
+  (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connectionOf(request.socket);
     if (connection === undefined || connection.isEnding || !request.socket.writable) return;
-    if (response.socket !== null) return void handle(request, response);
+    if (response.socket !== null) {
+      connection.answer = response;
+      handle(request, response);
+      return;
+    }
     connection.pipelined += 1;
     if (connection.pipelined > pipelinedMax) {
       connection.drop('pipelined');
@@ -118,13 +143,41 @@ export const inTurn =
     }
     response.once('socket', () => {
       connection.pipelined -= 1;
+      connection.answer = response;
       handle(request, response);
     });
   };
 
+/** The parser has released a connection and no longer handles its errors. */
+export const destroyOnError = (socket: Socket): void => void socket.on('error', () => socket.destroy());
+
+/** The answer that has its turn on a connection; none between two. */
+export const answerUnderWay = (socket: Socket): ServerResponse | undefined => {
+  const answer = connectionOf(socket)?.answer;
+  return answer?.socket ? answer : undefined; // Node takes the socket from an answer that is sent
+};
+
+/**
+ * Makes Node parse what the stream of a TLS connection emits, instead of reading the connection itself. Node's parser drops what is decrypted
+ * while it is paused for a slow reader (`HPE_PAUSED`); a stream keeps it. `tests/http/node-tls-pipelining.mjs` shows the defect.
+ */
+export function parseFromStream(socket: Socket): void {
+  const listener = (): void => {};
+  socket.on('data', listener).off('data', listener); // Node stops reading the connection itself at the first listener
+}
+
+/** Why Node rejected a request, as the error that is answered. */
+export const explainClientError = (error: NodeJS.ErrnoException): ApiError => {
+  if (error.code === 'HPE_HEADER_OVERFLOW') return errorOf('head_too_large');
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorOf('request_timeout');
+  return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
+};
+
 /** What a guard knows of its connections. */
 type Table = GuardParts & {
   readonly open: Set<Connection>;
+  /** Those that have not shaken hands, by their ends. */
+  readonly handshaking: Map<string, Connection>;
   /** Those that never authenticated, oldest first. */
   readonly strangers: Set<Connection>;
   /** The others, by the account that authenticated first, oldest first. */
@@ -141,6 +194,7 @@ export const createConnectionGuard = (parts: GuardParts) => {
   const table: Table = {
     ...parts,
     open: new Set(),
+    handshaking: new Map(),
     strangers: new Set(),
     accounts: new Map(),
     addresses: createAddressCounts(rules.connectionsPerAddress),
@@ -155,9 +209,10 @@ export const createConnectionGuard = (parts: GuardParts) => {
   return {
     watch: (server: Server, isTls: boolean): void => {
       server.on('connection', (raw) => admit(table, raw, isTls));
-      server.on('secureConnection', (front: Socket & { readonly _parent?: Socket }) => {
-        const connection = front._parent && connectionOf(front._parent); // node's own link, on every release that we run on
-        if (connection === undefined) return;
+      server.on('secureConnection', (front: Socket) => {
+        const connection = table.handshaking.get(endsOf(front));
+        if (connection === undefined) return void front.destroy(); // its client has left
+        table.handshaking.delete(connection.ends);
         connection.front = front;
         (front as Guarded)[guarded] = connection; // a property of our own
       });
@@ -179,8 +234,9 @@ export const createConnectionGuard = (parts: GuardParts) => {
   };
 };
 
-const remove = ({ open, strangers, accounts, addresses, unread }: Table, connection: Connection): void => {
+const remove = ({ open, handshaking, strangers, accounts, addresses, unread }: Table, connection: Connection): void => {
   if (!open.delete(connection)) return;
+  if (handshaking.get(connection.ends) === connection) handshaking.delete(connection.ends);
   strangers.delete(connection);
   const { account } = connection;
   const own = account === undefined ? undefined : accounts.get(account);
@@ -196,6 +252,7 @@ const admit = (table: Table, raw: Socket, isTls: boolean): void => {
   const connection = createConnection(table, raw, isTls);
   (raw as Guarded)[guarded] = connection; // a property of our own
   open.add(connection);
+  if (isTls) table.handshaking.set(connection.ends, connection);
   strangers.add(connection);
   raw.once('close', () => remove(table, connection));
   if (!addresses.add(connection.address) || offenses.areTooMany(connection.address))
@@ -227,6 +284,7 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
   const { rules, monotonicMs, onDropped } = table;
   const connection: Connection = {
     raw,
+    ends: isTls ? endsOf(raw) : '',
     front: isTls ? undefined : raw,
     owner: undefined,
     address: rules.addressOf(raw.remoteAddress ?? ''),
@@ -237,6 +295,7 @@ const createConnection = (table: Table, raw: Socket, isTls: boolean): Connection
     watch: undefined,
     isCounted: false,
     pipelined: 0,
+    answer: undefined,
     isEnding: false,
     waitingBytes: () => (connection.front === undefined ? 0 : bytesWaiting(connection.front, raw)),
     movedMs: () => connection.watch?.movedMs() ?? monotonicMs(),
@@ -295,6 +354,90 @@ const tend = (table: Table, connection: Connection, nowMs: number): void => {
   connection.watch ??= createStallWatch(front, raw, nowMs);
   if (connection.watch.isStalled(nowMs)) connection.drop('unread');
   else count(table, connection);
+};
+
+/** A client that takes nothing for this long is gone. With a thousand of them it takes up to 3 s more until that is seen: they are closed within 10 s. */
+const stalledMaxMs = 7_000;
+/** A client that reads slower than `bytesPerSecondMin` is cut once it has kept us waiting for this long. */
+const slowAfterMs = 30_000;
+const bytesPerSecondMin = 1_024;
+
+export type StallWatch = {
+  /** To be called about once a second. True: the client is gone, or reads too slowly. */
+  readonly isStalled: (nowMs: number) => boolean;
+  /** When something was sent last, or nothing waited. */
+  readonly movedMs: () => number;
+};
+
+/** Watches one connection from now on. */
+export const createStallWatch = (front: Socket, raw: Socket, nowMs: number, patienceMs = stalledMaxMs): StallWatch => {
+  let movedMs = nowMs;
+  let seen = -1;
+  let since = { ms: nowMs, gone: bytesGone(front, raw) };
+  return {
+    isStalled: (now) => {
+      const gone = bytesGone(front, raw);
+      if (bytesWaiting(front, raw) === 0) since = { ms: now, gone };
+      if (since.ms === now || gone !== seen) {
+        seen = gone;
+        movedMs = now;
+      }
+      const waitedMs = now - since.ms;
+      const isSlow = waitedMs >= slowAfterMs && ((gone - since.gone) / waitedMs) * 1_000 < bytesPerSecondMin;
+      return isSlow || now - movedMs >= patienceMs;
+    },
+    movedMs: () => movedMs,
+  };
+};
+
+/** Bounds the bytes that wait for clients: over a bound, the connections that moved least recently are cut. */
+export const createUnread = ({ unreadBytesMax, unreadBytesPerAccount }: UnreadRules) => {
+  const waiting = new Map<Unread, number>();
+  const owners = new Map<string, number>();
+  let total = 0;
+  const set = (one: Unread, bytes: number): void => {
+    const by = bytes - (waiting.get(one) ?? 0);
+    total += by;
+    if (one.owner !== undefined) {
+      const owned = (owners.get(one.owner) ?? 0) + by;
+      if (owned === 0) owners.delete(one.owner);
+      else owners.set(one.owner, owned);
+    }
+    if (bytes === 0) waiting.delete(one);
+    else waiting.set(one, bytes);
+  };
+  const ofOwner = (owner: string): number => owners.get(owner) ?? 0;
+  /** Cuts until the bound holds. First counts again what was sent meanwhile. */
+  const cutUntil = (holds: () => boolean, concerned: (one: Unread) => boolean): void => {
+    const found = [...waiting.keys()].filter(concerned);
+    for (const one of found) set(one, one.waitingBytes());
+    if (holds()) return;
+    for (const one of found.toSorted((a, b) => a.movedMs() - b.movedMs())) {
+      set(one, 0);
+      one.cut();
+      if (holds()) return;
+    }
+  };
+  return {
+    /** Counts what waits for a connection now; cuts connections where that is too much. */
+    count: (one: Unread): void => {
+      set(one, one.waitingBytes());
+      const { owner } = one;
+      if (owner !== undefined && ofOwner(owner) > unreadBytesPerAccount)
+        cutUntil(
+          () => ofOwner(owner) <= unreadBytesPerAccount,
+          (other) => other.owner === owner,
+        );
+      if (total > unreadBytesMax)
+        cutUntil(
+          () => total <= unreadBytesMax,
+          () => true,
+        );
+    },
+    /** Forgets a connection; its owner may change only in between. */
+    forget: (one: Unread): void => set(one, 0),
+    total: (): number => total,
+  };
 };
 
 const createAddressCounts = (max: number) => {

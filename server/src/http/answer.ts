@@ -1,9 +1,9 @@
 // Writes an answer: its head as one text, one write. Every answer has CORS headers, errors included (D24, D25, D26).
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import { constants, gzip } from 'node:zlib';
+import { constants, gzip, gzipSync } from 'node:zlib';
 import { authHeaders } from '@sealpost/protocol';
 import type { RateDecision } from '../access/rate-limit.ts';
-import { checkHeaderValues, createHeadWriter, gzipBytesMin, takesWhole } from './whole-answer.ts';
+import { createHeadWriter, takesHead } from '../connections/node-internals.ts';
 
 /** What a handler answers. */
 export type Answer = {
@@ -71,6 +71,21 @@ export const preflightAnswer = (allow: string): Answer => ({
   ],
 });
 
+/** Rejects values that would end their header and begin another, as node does. */
+export const checkHeaderValues = (headers: readonly string[]): void => {
+  if (headers.some((text) => !headerText.test(text)))
+    throw new Error('A header of the answer holds a control character.');
+};
+
+const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Below this a body goes out as it is: compressing a report costs half as much as serving it. */
+export const gzipBytesMin = 8_192;
+
+/** A body that stays the same with its gzip, where it has one, as an answer takes them. */
+export const withGzip = (body: Buffer): { readonly body: Buffer; readonly packed?: Buffer } =>
+  body.length < gzipBytesMin ? { body } : { body, packed: gzipSync(body, { level: 9 }) };
+
 const compress = (body: NonNullable<Answer['body']>): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const whole = Array.isArray(body) ? Buffer.concat(body) : (body as Buffer | string); // the only list among the three
@@ -98,7 +113,7 @@ export const createAnswerWriter = () => {
     // Node adds nothing to a `Connection` of ours.
     const closing = context.closing || (isUpgrade && !response.shouldKeepAlive);
     const lines = headerLines(answer, closing === context.closing ? context : { ...context, closing }, length, packed);
-    const whole = !head && !closing && !isUpgrade && body !== undefined && takesWhole(response);
+    const whole = !head && !closing && !isUpgrade && body !== undefined && takesHead(response);
     const text = whole && typeof body === 'string' && answer.ascii === true ? body : undefined;
     if (whole) writeHead(response, answer.status, lines, text);
     else response.writeHead(answer.status, headersOf(lines));

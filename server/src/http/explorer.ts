@@ -4,9 +4,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, isNotModified } from './answer.ts';
+import { type Answer, isNotModified, withGzip } from './answer.ts';
 import { pageHeaders } from './page-headers.ts';
-import { withGzip } from './whole-answer.ts';
 
 /** A file, ready to be answered with. */
 export type ServedFile = {

@@ -4,24 +4,26 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, Se
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { ApiError, errorOf, limits } from '@sealpost/protocol';
-import { answerUnderWay, destroyOnError, explainClientError, parseFromStream } from '../connections/client-error.ts';
 import {
+  answerUnderWay,
   type ConnectionGuard,
   createConnectionGuard,
   type DropReason,
+  destroyOnError,
   endAfterAnswers,
+  explainClientError,
   type GuardRules,
   inTurn,
   isAnswerable,
   letProcessEnd,
+  parseFromStream,
 } from '../connections/guard.ts';
+import { completeHeaders, keepAliveMs, requestClass } from '../connections/node-internals.ts';
 import { tlsOptions } from '../connections/tls.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
-import { completeHeaders, requestClass } from './listener-request.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';
 import { type ErrorAnswer, toProblem } from './problem.ts';
-import { keepAliveMs } from './whole-answer.ts';
 
 export type ListenOptions = {
   readonly host: string;
@@ -96,7 +98,7 @@ export const openHttpServer = async (
     else if (socket.bytesWritten > 0) socket.destroy();
     else refuse(error, socket, method, (problem, context) => socket.end(renderAnswer(problem, context)));
   };
-  const onRequest = inTurn<IncomingMessage, ServerResponse>((request, response) => guarded(request, response));
+  const onRequest = inTurn((request, response) => guarded(request, response));
   const server: Server = options.tls
     ? createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.tls }, onRequest)
     : createHttpServer(serverOptions, onRequest);

@@ -9,15 +9,18 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
-import { answerUnderWay, destroyOnError, explainClientError, parseFromStream } from '../connections/client-error.ts';
 import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import {
+  answerUnderWay,
   type ConnectionGuard,
   createConnectionGuard,
+  destroyOnError,
   endAfterAnswers,
+  explainClientError,
   inTurn,
   isAnswerable,
   letProcessEnd,
+  parseFromStream,
 } from '../connections/guard.ts';
 import { tlsOptions } from '../connections/tls.ts';
 import { metricsContentType } from '../observe/metrics.ts';
@@ -92,7 +95,7 @@ const serverOptions = {
 export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
   const { host, port, observe, tls, closeMaxMs = closeMaxMsDefault } = options;
   const descriptors = watchDescriptors(observe);
-  const handle = inTurn<IncomingMessage, ServerResponse>(createOpsHandler(options, descriptors));
+  const handle = inTurn(createOpsHandler(options, descriptors));
   const secure = tls && createHttpsServer({ ...serverOptions, ...tlsOptions, ...tls }, handle);
   const server: Server = secure ?? createHttpServer(serverOptions, handle);
   server.on('checkContinue', handle); // whoever reads the body asks for it

@@ -1,6 +1,6 @@
 // GET /openapi.json: the document of this deployment, with its own bounds, rendered on first request: a start does not wait for it.
 import { createOpenApi, type DocumentedBounds } from '@sealpost/protocol/openapi';
-import { withGzip } from '../whole-answer.ts';
+import { withGzip } from '../answer.ts';
 import type { Handler } from './context.ts';
 
 export const createOpenApiRoute = ({
