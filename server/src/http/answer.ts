@@ -80,7 +80,7 @@ export const checkHeaderValues = (headers: readonly string[]): void => {
 const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Below this a body goes out as it is: compressing a report costs half as much as serving it. */
-export const gzipBytesMin = 8_192;
+const gzipBytesMin = 8_192;
 
 /** A body that stays the same with its gzip, where it has one, as an answer takes them. */
 export const withGzip = (body: Buffer): { readonly body: Buffer; readonly packed?: Buffer } =>
