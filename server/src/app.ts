@@ -12,8 +12,8 @@ import type { GuardRules } from './connections/guard.ts';
 import { type ApiRules, createApi, type Limiters } from './http/api.ts';
 import { explorerFolder, openExplorer } from './http/explorer.ts';
 import { countedAddressOf } from './http/gate.ts';
+import { type WatchedLoad, watchLoad } from './http/overload.ts';
 import { type HttpListener, type ListenOptions, openHttpServer } from './http/server.ts';
-import { type WatchedLoad, watchLoad } from './http/shedding.ts';
 import { type SignIn, withSignIn } from './http/sign-in.ts';
 import { createIngest, type Ingest } from './ingest/ingest.ts';
 import { openVerifier, type Verifier } from './ingest/verifier.ts';
@@ -60,7 +60,6 @@ export type LiveView = Pick<Live, 'opened' | 'position'>;
 /** The reading half: the public listener over a store. */
 export type ReadPath = {
   readonly url: string;
-  readonly lagMs: () => number;
   /** Requests that are not answered yet. */
   readonly activeRequests: () => number;
   readonly live: LiveView;
@@ -175,7 +174,7 @@ export const openReadPath = async (
   const { sandbox } = extras;
   setFlagsFromString(inlining);
   const monotonicMs = () => performance.now();
-  const load = watchLoad(settings.eventLoopLagMaxMs, tlsFilesOf(settings) !== undefined, monotonicMs);
+  const load = watchLoad(settings.eventLoopLagMaxMs);
   const longWork = createLongWork(monotonicMs);
   const shown = viewOfNetwork(view, settings.network);
   const hooks = sandbox?.faults?.attach({ reports: store.reports, view: shown, monotonicMs });
@@ -209,7 +208,6 @@ export const openReadPath = async (
   } catch (error) {
     hooks?.drain();
     await live.drain(0);
-    load.stop();
     await usage.stop();
     throw error;
   }
@@ -278,7 +276,6 @@ const openListener = async (
   );
   return {
     url: listener.url,
-    lagMs: load.lagMs,
     activeRequests,
     live,
     stopListening: listener.stopListening,
@@ -288,7 +285,6 @@ const openListener = async (
       load.drain();
       // Stop listening first: a client that is sent away must not reconnect here.
       await Promise.all([listener.close(settings.drainMs), live.drain(settings.drainMs)]);
-      load.stop();
       await usage.stop();
     },
     certificateEndMs: () => tls && certificateEndMsOf(tls),

@@ -9,8 +9,8 @@ import { createUsedSignatures } from '../../server/src/access/used-signatures.ts
 import { type ApiParts, type ApiRules, createApi } from '../../server/src/http/api.ts';
 import type { RequestEvent } from '../../server/src/http/pipeline.ts';
 import { openHttpServer } from '../../server/src/http/server.ts';
+import type { LiveEvent } from '../../server/src/live/connections.ts';
 import { type LiveRules, openLive } from '../../server/src/live/live.ts';
-import type { LiveEvent } from '../../server/src/live/tally.ts';
 import { openAdminView } from '../../server/src/store/admin-snapshot.ts';
 import type { Account, StoredReport } from '../../server/src/store/store.ts';
 import { createOpenApiWatch, type Exchange } from './openapi-check.ts';

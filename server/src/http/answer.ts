@@ -211,3 +211,13 @@ export const isNotModified = (ifNoneMatch: string | undefined, tag: string): boo
     return known === `"${tag}"` || known === `"${tag}-gz"`;
   });
 };
+
+/** This content policy only, no guessed types, no referrer. */
+export const pageHeaders = (policy: string): readonly string[] => [
+  'Content-Security-Policy',
+  policy,
+  'X-Content-Type-Options',
+  'nosniff',
+  'Referrer-Policy',
+  'no-referrer',
+];

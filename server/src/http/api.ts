@@ -11,6 +11,7 @@ import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { FindFile } from './explorer.ts';
 import { createGate, type GateRules } from './gate.ts';
+import type { Load } from './overload.ts';
 import {
   createPipeline,
   type Handlers,
@@ -27,16 +28,13 @@ import { createOpenApiRoute } from './routes/openapi.ts';
 import { origins } from './routes/origins.ts';
 import { reportAt } from './routes/report-at.ts';
 import { reportBulk } from './routes/report-bulk.ts';
-import { reportCandles } from './routes/report-candles.ts';
-import { createCandlesManyRoute } from './routes/report-candles-many.ts';
+import { createCandlesManyRoute, reportCandles } from './routes/report-candles.ts';
 import { createCoverageManyRoute, reportCoverage } from './routes/report-coverage.ts';
-import { reportLatest } from './routes/report-latest.ts';
-import { createLatestManyRoute } from './routes/report-latest-many.ts';
+import { createLatestManyRoute, reportLatest } from './routes/report-latest.ts';
 import { reportPage } from './routes/report-page.ts';
 import { signers } from './routes/signers.ts';
 import { createStatusRoute, type StatusParts } from './routes/status.ts';
 import { time } from './routes/time.ts';
-import type { Load } from './shedding.ts';
 
 export type ApiRules = GateRules &
   QueryRules & {
@@ -87,7 +85,9 @@ export type Limiters = { readonly accounts: RateLimiter; readonly addresses: Rat
 const fixedHandlers = {
   feeds,
   reportLatest,
+  reportAt,
   reportPage,
+  reportBulk,
   reportCoverage,
   reportCandles,
   origins,
@@ -106,8 +106,6 @@ const createHandlers = ({
 }: ApiParts): Handlers => ({
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
-  reportAt: reportAt,
-  reportBulk: reportBulk,
   reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
   reportCoverageMany: createCoverageManyRoute(monotonicMs),

@@ -4,8 +4,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, isNotModified, withGzip } from './answer.ts';
-import { pageHeaders } from './page-headers.ts';
+import { type Answer, isNotModified, pageHeaders, withGzip } from './answer.ts';
 
 /** A file, ready to be answered with. */
 export type ServedFile = {

@@ -7,15 +7,13 @@ import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
 import { noteAnswer, noteChunked } from '../connections/guard.ts';
 import { type Answer, type AnswerContext, createAnswerWriter, preflightAnswer } from './answer.ts';
-import { createAnswerDeadline } from './answer-deadline.ts';
 import { answerFile, type FindFile } from './explorer.ts';
 import { countedAddressOf, type Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
+import { createRejections, isShed, type Load } from './overload.ts';
 import { toApiError, toProblem } from './problem.ts';
 import { authorise, type QueryReader } from './query.ts';
-import { createRejections } from './rejections.ts';
 import type { Handler, LiveContext, RouteContext, Upgrade } from './routes/context.ts';
-import { isShed, type Load } from './shedding.ts';
 import { matchRoute, type OtherTarget, parseTarget, type ServedName } from './target.ts';
 
 /** The handler of every route. */
@@ -121,12 +119,25 @@ const createExchange = (
   code: null,
 });
 
+/** Longer than any read: those of PostgreSQL end after `read_ms`, and long work is bounded by what it may read (D228). */
+export const answerMaxMs = 30_000;
+
+/** What the answer resolves to or throws; rejects with `store_unavailable` after `answerMaxMs`. An answer that comes later is dropped. */
+export const withinDeadline = (answer: Promise<Answer>): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const giveUp = (): void => {
+      const cause = new Error(`The handler did not answer within ${answerMaxMs} ms.`);
+      reject(errorOf('store_unavailable', {}, { cause }));
+    };
+    const timer = setTimeout(giveUp, answerMaxMs).unref();
+    answer.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+
 /** Made once: to note where it was thrown costs as much as the rest of the answer. */
 const overloaded = errorOf('overloaded');
 
 export const createPipeline = (parts: PipelineParts): Pipeline => {
   const { gate, readQuery, handlers, intercept } = parts;
-  const withinDeadline = createAnswerDeadline(parts.monotonicMs);
 
   const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
@@ -199,8 +210,8 @@ const holdRejections = (
     exchange.startedMs = monotonicMs(); // what it waited for on purpose is not what it took
     fail(exchange, overloaded);
   };
-  const held = createRejections({ monotonicMs, isUrgent: isDraining, reject });
-  return (exchange, thrown) => (thrown === overloaded ? held.add(exchange) : fail(exchange, thrown));
+  const hold = createRejections(monotonicMs, isDraining, reject);
+  return (exchange, thrown) => (thrown === overloaded ? hold(exchange) : fail(exchange, thrown));
 };
 
 /** Sends an answer, or the error that sending it throws. */

@@ -3,6 +3,7 @@ import {
   ApiError,
   checkRetention,
   type FeedId,
+  malformedArgument,
   type Parameter,
   parseQuery,
   type QueryLimits,
@@ -45,4 +46,15 @@ export const authorise = (
   if (refused === undefined) return;
   const text = `Stream ${refused} does not exist or this account may not read it.`;
   throw new ApiError('stream_not_accessible', text, { feedID: refused });
+};
+
+/** Rejects a range that ends before it begins, or is longer than an answer may be. */
+export const checkRange = (from: number, to: number, secondsMax: number): void => {
+  if (to < from) throw malformedArgument('to', to, `a second from ${from} on, where the range begins`);
+  if (to - from >= secondsMax)
+    throw malformedArgument(
+      'to',
+      to,
+      `a second up to ${from + secondsMax - 1}: at most ${secondsMax} seconds are answered`,
+    );
 };

@@ -1,6 +1,8 @@
 // The live connections of this process, over any transport: limits them per account, keeps them alive, and ends them when their secret, account or
 // entitlement is revoked and when the process drains (D66).
+
 import { ApiError, errorOf, type FeedId, type RouteName } from '@sealpost/protocol';
+import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
 
 /** Why a connection ends from our side, with the close code that a WebSocket shows. `silent` ones get none. */
@@ -128,3 +130,53 @@ const maySee = ({ secretId, feedIds }: Opened, access: Access | undefined): bool
   if (access === undefined || secretId === undefined || !access.secretIds.includes(secretId)) return false;
   return feedIds.every((feedId) => access.readable.has(feedId));
 };
+
+/** What a connection was sent, counted as it goes; why we ended it, if we did. */
+export type Tally = { messages: number; bytes: number; ended: Ending | undefined };
+
+/** Events of live delivery: connections that start and end, delivered reports. */
+export type LiveEvent =
+  | { readonly kind: 'liveOpened'; readonly route: RouteName }
+  | { readonly kind: 'liveDelivered'; readonly route: RouteName; readonly count: number }
+  | {
+      readonly kind: 'liveEnded';
+      readonly route: RouteName;
+      readonly requestId: string;
+      readonly userId: string;
+      readonly messages: number;
+      readonly bytes: number;
+      readonly durationMs: number;
+      /** Why we ended it; null when the client did. */
+      readonly reason: Ending | null;
+      /** Of a WebSocket. */
+      readonly closeCode: number | null;
+    };
+
+/** Whose connection it is, and what goes through it. */
+export type TappedConnection = Opened & {
+  readonly form: LiveForm;
+  /** The origin that the client named. */
+  readonly origin: string | undefined;
+};
+
+/** The connection itself, past the tap. */
+export type TapTarget = {
+  /** Whole messages or comments, as the tap got them. */
+  readonly send: (message: Buffer | string) => void;
+  readonly end: (why: Ending) => void;
+  /** Closes with a code where the transport has one; 1006 is a cut. */
+  readonly close: (code: number) => void;
+};
+
+export type Tap = {
+  /** Takes messages and comments for the client. */
+  readonly write: (message: Buffer | string) => void;
+  /** While it is, the connection sends neither pings nor pongs. */
+  readonly isSilent: () => boolean;
+  /** About once a second. */
+  readonly tend: () => void;
+  /** The connection is over. */
+  readonly closed: () => void;
+};
+
+export type OpenTap = (connection: TappedConnection, target: TapTarget) => Tap;

@@ -6,13 +6,11 @@ import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
 import { renderedLengthMax } from '../store/format/rendered-report.ts';
 import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
-import type { Ending, LiveConnection } from './connections.ts';
+import type { Ending, LiveConnection, Tally, Tap, TapTarget } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Burst, Hub } from './hub.ts';
 import { writeEvent } from './message.ts';
 import type { SocketRules } from './sockets.ts';
-import type { Tally } from './tally.ts';
-import type { Tap, TapTarget } from './tap.ts';
 
 /** Reports that a stream may be behind and still be resumed; further back the client reads pages, which costs the server less. */
 const resumeReportsMax = 100_000;

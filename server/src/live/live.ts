@@ -8,6 +8,7 @@ import type { Handler, LiveContext } from '../http/routes/context.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
+import type { LiveEvent, OpenTap, Tally, Tap, TappedConnection } from './connections.ts';
 import { type Access, type Connections, createConnections, type LiveConnection, type Opened } from './connections.ts';
 import { createEventIds, type EventIds } from './event-id.ts';
 import { type EventStreamParts, holdEventStream } from './event-stream.ts';
@@ -15,8 +16,6 @@ import { type Hub, openHub } from './hub.ts';
 import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
 import { checkHandshake, createWebSockets, type SocketConnection, type SocketRules } from './sockets.ts';
-import type { LiveEvent, Tally } from './tally.ts';
-import type { OpenTap, Tap, TappedConnection } from './tap.ts';
 
 export type LiveRules = SocketRules & {
   /** Connections of one account at once. */

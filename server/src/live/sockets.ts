@@ -3,9 +3,9 @@
 import { ApiError, errorOf, withoutTrailing } from '@sealpost/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
+import type { Tally } from './connections.ts';
 import { type Ending, endings, type LiveConnection } from './connections.ts';
 import type { Burst, Deliver } from './hub.ts';
-import type { Tally } from './tally.ts';
 
 /** Bytes of one client message: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
 const messageBytesMax = 4_096;

@@ -4,7 +4,7 @@ import type { SecretNotOpened } from '../access/callers.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import type { ConnectionDropped } from '../http/server.ts';
 import type { IngestEvent } from '../ingest/ingest.ts';
-import type { LiveEvent } from '../live/tally.ts';
+import type { LiveEvent } from '../live/connections.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
 import type { StoreEvent } from '../store/store-event.ts';
 

@@ -1,6 +1,7 @@
 // GET /docs: the explorer's page, which shows the document of /openapi.json. Without the explorer, a page that names the document.
+
+import { pageHeaders } from '../answer.ts';
 import type { FindFile } from '../explorer.ts';
-import { pageHeaders } from '../page-headers.ts';
 import type { Handler } from './context.ts';
 
 const withoutExplorer = `<!doctype html>

@@ -5,8 +5,8 @@ import { retentionEdgeMs } from '../../store/retention.ts';
 import type { RenderedReport } from '../../store/store.ts';
 import type { Answer } from '../answer.ts';
 import type { Handler, RouteContext } from './context.ts';
+import { type MissReason, reasonOf, visibleNeighbours } from './report-at.ts';
 import { listBody } from './report-bodies.ts';
-import { type MissReason, reasonOf, visibleNeighbours } from './report-miss.ts';
 
 type Found = readonly (RenderedReport | undefined)[];
 

@@ -7,9 +7,9 @@ import { coverageOf, windowsTouching } from '../../store/coverage.ts';
 import { type CoverageReader, type KeptGaps, readHourCoverage } from '../../store/hour-coverage.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import type { ReportStore } from '../../store/store.ts';
+import { checkRange } from '../query.ts';
 import type { Handler, RouteContext } from './context.ts';
 import { createTextPieces } from './report-bodies.ts';
-import { checkRange } from './time-range.ts';
 
 /** Windows that one answer reads: a day of 11 reports per second, and a second of the loop in slices. */
 const windowsMax = 1_000_000;

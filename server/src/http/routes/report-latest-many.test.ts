@@ -2,7 +2,7 @@ import { type FeedId, parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import type { LatestReport } from '../../store/store.ts';
 import type { RouteContext } from './context.ts';
-import { createLatestManyRoute } from './report-latest-many.ts';
+import { createLatestManyRoute } from './report-latest.ts';
 
 const [eth, btc] = ['1', '2'].map((digit) => parseFeedId(`0x0003${digit.padStart(60, '0')}`)) as [FeedId, FeedId]; // two
 const reportOf = (text: string, observationsMs = 86_400_000): LatestReport => ({

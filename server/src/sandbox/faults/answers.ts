@@ -1,7 +1,7 @@
 // Changes the reports in an answer: leaves some out, as if the store did not have them, and makes others bad.
 import { type FeedId, type Route, type RouteName, routes } from '@sealpost/protocol';
 import type { Answer } from '../../http/answer.ts';
-import { type MissReason, missError, reasonOf } from '../../http/routes/report-miss.ts';
+import { type MissReason, missError, reasonOf } from '../../http/routes/report-at.ts';
 import type { AdminSnapshot } from '../../store/admin-snapshot.ts';
 import { coverageOf, windowsTouching } from '../../store/coverage.ts';
 import { renderReport } from '../../store/format/rendered-report.ts';

@@ -1,6 +1,6 @@
 // All faults of a sandbox: set, listed and removed here, and applied by the hooks that a node gets from it.
 import type { Intercept } from '../../http/pipeline.ts';
-import type { OpenTap } from '../../live/tap.ts';
+import type { OpenTap } from '../../live/connections.ts';
 import type { AdminView } from '../../store/admin-snapshot.ts';
 import type { ReportStore } from '../../store/store.ts';
 import { createAnswerChanges } from './answers.ts';

@@ -1,7 +1,7 @@
 // Applies faults to live connections: between what is delivered and what is sent. Everything that waits here is bounded and ends with its connection.
 import type { FeedId } from '@sealpost/protocol';
+import type { OpenTap, Tap, TappedConnection, TapTarget } from '../../live/connections.ts';
 import { toFrame } from '../../live/message.ts';
-import type { OpenTap, Tap, TappedConnection, TapTarget } from '../../live/tap.ts';
 import { type BadReports, observedMs, type SentReport } from './bad-reports.ts';
 import type { AppliedFault, Decisions, FaultSubject } from './decisions.ts';
 import { delayOf } from './intercept.ts';
