@@ -141,7 +141,7 @@ const recordStatements = async (run: Run, count: number, read: Reading): Promise
     sent ??= { text, parameters };
     return [];
   };
-  const reads = createReportReads(record, tables, partitions, createDamageLog());
+  const reads = createReportReads({ run: record, runRaw: record }, tables, partitions, createDamageLog());
   const statements: Statement[] = [];
   for (let i = 0; i < count; i++) {
     sent = undefined;

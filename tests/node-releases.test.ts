@@ -17,7 +17,6 @@ const storeSuite = 'server/src/store/lmdb/engine.test.ts';
 const closest = [
   'server/src/store/lmdb/environment.test.ts',
   'server/src/store/format/report-run.test.ts',
-  'server/src/store/format/packed-report.test.ts',
   'server/src/http/whole-answer.test.ts',
   'server/src/http/server.test.ts',
   'server/src/http/listener-request.test.ts',

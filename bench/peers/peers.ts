@@ -1,5 +1,5 @@
-// A node on either engine beside what one would write instead, from public packages (bench/peers): CPU per request, memory, lines of code,
-// alternating in one run; and live delivery beside `ws`.
+// A node on either engine beside what one would write instead, from public packages (bench/peers): CPU per request, of the database too, memory, disk,
+// lines of code, alternating in one run; and live delivery beside `ws`.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { signRequest } from '@sealpost/protocol';
 import { openStore } from '../../server/src/store/open.ts';
-import { startPostgres } from '../../tests/support/running-postgres.ts';
+import { type RunningPostgres, startPostgres } from '../../tests/support/running-postgres.ts';
 import {
   type Account,
   type Api,
@@ -29,7 +29,7 @@ import {
   stopLiveTarget,
 } from '../processes/live-readers.ts';
 import { startProgram } from '../processes/target.ts';
-import { fill } from '../rekeyed-reports.ts';
+import { benchStreams, fill } from '../rekeyed-reports.ts';
 
 const seconds = 1_200;
 const rounds = 3;
@@ -67,26 +67,63 @@ const answerOf = async ({ url, userId, secret }: Peer, path: string): Promise<un
   return report ?? reports;
 };
 
-/** CPU of each workload and the memory afterwards, for each of the servers by turns. */
-const compareReads = async (api: Api, others: Readonly<Record<string, Peer>>): Promise<readonly Measurement[]> => {
+/** CPU in µs that the processes of a database have used so far. Each has one thread, whose time the kernel counts in ns. */
+const cpuOfDatabase = ({ folder }: RunningPostgres): number => {
+  const server = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0];
+  const children = readFileSync(`/proc/${server}/task/${server}/children`, 'utf8').trim().split(' ');
+  return children.reduce(
+    (sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000,
+    0,
+  );
+};
+
+/** CPU of each workload, the database included, and the memory afterwards, for each of the servers by turns. */
+const compareReads = async (
+  database: RunningPostgres,
+  api: Api,
+  others: Readonly<Record<string, Peer>>,
+): Promise<readonly Measurement[]> => {
   const servers = Object.entries({ 'Sealpost, embedded engine': api, ...others });
   const figures: Measurement[] = [];
   for (const { name, paths, times } of workloadsOf(api)) {
     const expected = await answerOf(api, paths.at(-1) ?? '');
     for (const [, server] of servers) assert.deepEqual(await answerOf(server, paths.at(-1) ?? ''), expected);
+    const count = paths.length * times;
     const taken = servers.map((): number[] => []);
+    const ofDatabase = servers.map((): number[] => []);
     // The first round is for the compilers.
     for (let round = 0; round <= rounds; round++)
-      for (const [i, [, server]] of servers.entries()) {
-        const cpu = await cpuPerRequest(server, paths.length * times, cycle(server, paths, times));
-        if (round > 0) taken[i]?.push(cpu);
+      for (const [i, [whose, server]] of servers.entries()) {
+        const before = cpuOfDatabase(database);
+        const cpu = await cpuPerRequest(server, count, cycle(server, paths, times));
+        const part = whose.endsWith('PostgreSQL') ? (cpuOfDatabase(database) - before) / count : 0;
+        if (round === 0) continue;
+        taken[i]?.push(cpu + part);
+        ofDatabase[i]?.push(part);
       }
-    for (const [i, [whose]] of servers.entries())
-      figures.push({ name: `${name}: ${whose}`, value: median(taken[i] ?? []), unit: 'µs CPU' });
+    for (const [i, [whose]] of servers.entries()) {
+      const part = median(ofDatabase[i] ?? []);
+      const note = part === 0 ? {} : { note: `${part.toFixed(0)} of them the database` };
+      figures.push({ name: `${name}: ${whose}`, value: median(taken[i] ?? []), unit: 'µs CPU', ...note });
+    }
   }
   for (const [whose, { child }] of servers)
     figures.push({ name: `RssAnon: ${whose}`, value: anonymousMegabytes(child.pid), unit: 'MB' });
   return figures;
+};
+
+/** Bytes of disk for a report, with indexes and whatever else is kept. */
+const measureDisk = async (database: RunningPostgres): Promise<readonly Measurement[]> => {
+  const sql = database.connect();
+  const rows = await sql<{ schema: string; bytes: number }[]>`
+    SELECT nspname AS schema, sum(pg_total_relation_size(c.oid))::float8 AS bytes FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE nspname IN ('node', 'public') AND c.relkind = 'r' GROUP BY nspname ORDER BY nspname`;
+  const count = seconds * benchStreams.length;
+  return rows.map(({ schema, bytes }) => ({
+    name: `disk of a report: ${schema === 'node' ? 'Sealpost, PostgreSQL' : 'Fastify, PostgreSQL'}`,
+    value: bytes / count,
+    unit: 'bytes',
+  }));
 };
 
 const liveRules: RoundRules = { readers: 200, every: 1, request: 'send', rounds: 20, roundMs: 50 };
@@ -150,7 +187,8 @@ const countLines = (): readonly Measurement[] => {
   ];
 };
 
-export const benchPeers = async (): Promise<readonly Measurement[]> => {
+/** `--reads`: without live delivery and lines. */
+export const benchPeers = async (args: readonly string[]): Promise<readonly Measurement[]> => {
   const server = await startPostgres({ durable: true });
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
   const children: Target['child'][] = [];
@@ -165,8 +203,10 @@ export const benchPeers = async (): Promise<readonly Measurement[]> => {
       'Fastify, PostgreSQL': kept(await startPeer('postgres', server.base, api.from)),
       'Fastify, SQLite': kept(await startPeer('sqlite', join(folder, 'reports.db'), api.from)),
     };
-    const reads = await compareReads(api, others);
-    return [...reads, ...(await compareLive()), ...countLines()];
+    const reads = await compareReads(server, api, others);
+    const disk = await measureDisk(server);
+    if (args.includes('--reads')) return [...reads, ...disk];
+    return [...reads, ...disk, ...(await compareLive()), ...countLines()];
   } finally {
     for (const child of children) child.kill('SIGTERM');
     await sleep(200);

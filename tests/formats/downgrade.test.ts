@@ -17,7 +17,6 @@ import { createSignedReports, secondStream } from '../support/signed-reports.ts'
 import { type Answers, createRead, readAnswers } from './answers.ts';
 import { createOperator, type Operator } from './operator.ts';
 import { readReleases } from './packed-files.ts';
-import { dumpSchema, recordStatements } from './postgres-dump.ts';
 import { releasedCommand, whyNotBuilt } from './released-code.ts';
 import { sendLines } from './senders.ts';
 import { enginesOf } from './stored-release.ts';
@@ -158,11 +157,6 @@ const raiseFormat = async (folder: string): Promise<void> => {
   await environment.close();
 };
 
-const bothCommands = (world: World): readonly Operator[] =>
-  [undefined, releasedCommand(last.commit)].map((command) =>
-    createOperator(world.folder, world.store, world.keyFile, command),
-  );
-
 test('downgrade: this release refuses a store of a later format, and does not touch it', async () => {
   const world = await createWorld();
   try {
@@ -179,30 +173,3 @@ test('downgrade: this release refuses a store of a later format, and does not to
     world.remove();
   }
 });
-
-test.skipIf(skipped !== undefined)(
-  `downgrade: ${last.version} and this release refuse a PostgreSQL schema that a later release migrated, and do not touch it`,
-  async () => {
-    const postgres = await startPostgres();
-    const database = postgres.connect();
-    await recordStatements(database);
-    const world = await createWorld(postgres.url('later'));
-    try {
-      const [newest] = await database`SELECT max(version) AS version FROM later.migrations`;
-      expect(newest).toEqual({ version: 4 });
-      await database`CREATE TABLE later.added (what text)`;
-      await database`INSERT INTO later.migrations (version, name) VALUES (5, 'of a later release')`;
-      const before = await dumpSchema(database, 'later');
-      const newer = /has schema 5; this release (knows|supports) up to 4\. Upgrade sealpost\./;
-      for (const { serve, run } of bothCommands(world)) {
-        await expect(serve()).rejects.toThrow(newer);
-        await expect(run(['stream', 'list'])).rejects.toThrow(newer);
-      }
-      await expect(bothCommands(world)[0]?.run(['store', 'migrate'])).rejects.toThrow(newer);
-      expect(await dumpSchema(database, 'later')).toEqual(before);
-    } finally {
-      world.remove();
-      await postgres.stop();
-    }
-  },
-);

@@ -7,7 +7,7 @@ import { enginesOf } from './stored-release.ts';
 
 const last = readReleases().at(-1);
 if (last === undefined) throw new Error('No release left its stores in tests/formats.');
-const skipped = whyNotBuilt(last.commit);
+const skipped = enginesOf(last).includes('postgres') ? whyNotBuilt(last.commit) : 'its stores have an earlier schema';
 const count = countOf(1, 5);
 const size =
   count === 1 ? { seconds: 1.5, streams: 10, readsPerSecond: 20 } : { seconds: 8, streams: 50, readsPerSecond: 100 };

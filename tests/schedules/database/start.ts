@@ -1,4 +1,4 @@
-// The tables of a new store, as its migrations leave them.
+// The tables of a new store, as its schema makes them.
 import { createPartitionLookup } from '../../../server/src/store/postgres/partitions.ts';
 import { counterNames, tablesOf } from '../../../server/src/store/postgres/schema.ts';
 import { firstSecond } from '../sample-reports.ts';

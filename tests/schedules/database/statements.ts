@@ -2,6 +2,7 @@
 // for a lock. tests/schedules/database.test.ts compares them with PostgreSQL itself.
 import { positionMax } from '../../../server/src/store/postgres/append.ts';
 import { keyBytes } from '../../../server/src/store/postgres/rows.ts';
+import { schemaVersion } from '../../../server/src/store/postgres/schema.ts';
 import type { Row, View } from './tables.ts';
 
 export type Parameters = readonly unknown[];
@@ -43,7 +44,6 @@ const bufferOf = (value: unknown): Buffer => {
 const num = (row: Row | undefined, column: string): number => row?.[column] as number; // columns are typed by who stored them
 const markOfBatch = (row: Row | undefined): Buffer | null =>
   row === undefined ? null : Buffer.from((row.keys as Buffer).subarray(0, 4)); // as above
-const asList = (values: readonly unknown[]): string | null => (values.length === 0 ? null : `{${values.join(',')}}`);
 
 const reportKey = (feed: string, observations: number): string => `${feed}/${observations}`;
 
@@ -153,17 +153,7 @@ function* selectRowsOfKeys({ view }: Context, [feeds, lists]: Parameters, match:
       return row === undefined ? [] : [{ ...row, n: i + 1 }];
     }),
   );
-  const column = (name: string) => asList(found.map((row: Row) => row[name]));
-  const records = found.map((row: Row) => row.record as Buffer); // as stored
-  return [
-    {
-      streams: column('n'),
-      observations: column('observations'),
-      valid_from: column('valid_from'),
-      lengths: asList(records.map(({ length }) => length)),
-      records: records.length === 0 ? null : Buffer.concat(records),
-    },
-  ];
+  return found.map(({ n, observations, valid_from, record }: Row) => ({ n, observations, valid_from, record }));
 }
 
 function* selectHeads({ view }: Context): Execution {
@@ -276,7 +266,7 @@ const statements: readonly (readonly [RegExp, Statement])[] = [
     selectBatches,
   ],
   [
-    /^SELECT array_agg\(n\) AS streams, .* FROM \( SELECT k\.n, r\.\* FROM unnest.* CROSS JOIN LATERAL \(SELECT observations, valid_from, record FROM (\S+) WHERE feed_id = k\.feed_id AND observations = ANY\(k\.observations::bigint\[\]\)\) AS r\) AS found$/,
+    /^SELECT k\.n, r\.observations, r\.valid_from, r\.record FROM unnest.* CROSS JOIN LATERAL \(SELECT observations, valid_from, record FROM (\S+) WHERE feed_id = k\.feed_id AND observations = ANY\(k\.observations::bigint\[\]\)\) AS r$/,
     selectRowsOfKeys,
   ],
   [/^SELECT feed_id, observations FROM "sealpost"\.heads WHERE feed_id = ANY\(\$1::bytea\[\]\)$/, selectKnownHeads],
@@ -326,8 +316,10 @@ const statements: readonly (readonly [RegExp, Statement])[] = [
   [/^ALTER TABLE \S+ ATTACH PARTITION \S+ FOR VALUES FROM \(\d+\) TO \(\d+\)$/, atOnce(() => [])],
   [/^INSERT INTO "sealpost"\.partitions \(start_ms\) VALUES \(\$1::bigint\)$/, insertPartition],
   [/^WITH told AS \( INSERT INTO "sealpost"\.node_news .* ORDER BY n\.node, n\.turn$/, exchangeNews],
-  [/^SELECT max\(version\) AS version FROM "sealpost"\.migrations$/, atOnce(() => [{ version: 4 }])],
-  [/^SELECT partition_ms FROM "sealpost"\.layout$/, atOnce(() => [{ partition_ms: 86_400_000 }])],
+  [
+    /^SELECT version, partition_ms FROM "sealpost"\.layout$/,
+    atOnce(() => [{ version: schemaVersion, partition_ms: 86_400_000 }]),
+  ],
 ];
 
 const known = new Map<string, readonly [Statement, RegExpExecArray]>();

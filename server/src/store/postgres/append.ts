@@ -13,7 +13,6 @@ import {
   encodeReport,
   feedBytes,
   feedIdOfBytes,
-  isLostReport,
   keyBytes,
   keysStart,
   markColumn,
@@ -157,7 +156,7 @@ const readHeads = async (run: Run, t: Tables, feedIds: readonly FeedId[]): Promi
  * For each report that is not after its stream's newest: the one under its own key, and the first two that end at or after its beginning: two,
  * because one may be damaged, and then counts only under its own key.
  */
-export const readNeighbours = async (
+const readNeighbours = async (
   run: Run,
   t: Tables,
   late: readonly NewReport[],
@@ -191,7 +190,6 @@ export const readNeighbours = async (
 const readNeighbor = ({ feedId, observationsMs }: NewReport, row: ReportRow): Neighbor | undefined => {
   const window = { validFromMs: row.valid_from, observationsMs: row.observations };
   const isSame = observationsMs === row.observations;
-  if (isLostReport(row)) return undefined; // it was taken out of counts and candles: its report is a new one
   if (!isSame && row.valid_from > observationsMs) return window;
   try {
     return decodeReport(feedId, row);

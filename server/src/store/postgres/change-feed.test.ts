@@ -11,8 +11,8 @@ import { parseAddress } from './address.ts';
 import { appendBatch } from './append.ts';
 import { openFeed } from './change-feed.ts';
 import { openPool, openWriteConnection, type Run } from './connection.ts';
-import { createKeyReads } from './key-reads.ts';
 import { createPartitionLookup, createPartitions } from './partitions.ts';
+import { createKeyReads } from './reads.ts';
 import { migratePostgres, tablesOf } from './schema.ts';
 
 const { report } = await createSignedReports();

@@ -2,19 +2,21 @@
 // order of positions (D82).
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
+import { createFailureState, type FailureState } from '../../runtime/failure-state.ts';
 import { positionsKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
 import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import type { Place } from './append.ts';
 import type { Run } from './connection.ts';
-import { createFollowState } from './follow-state.ts';
 import { createNewestReports, createRecent, type Reached } from './memory.ts';
 import type { Partitions } from './partitions.ts';
 import {
   type BatchRow,
+  decodeHexRow,
   feedBytes,
   feedIdOfBytes,
+  type HexRow,
   markColumn,
   markOf,
   type ReportKey,
@@ -43,8 +45,8 @@ export type ChangeFeed = {
   readonly onAdminChanged: (wake: () => void) => () => void;
   /** Reports that any node stored: `latest` is no older than these. */
   readonly learn: (reports: readonly StoredReport[]) => void;
-  /** What was just read for somebody: `latest` is no older than this either. */
-  readonly notice: (feedId: FeedId, row: ReportRow) => void;
+  /** An intact row that was just read for somebody: `latest` is no older than this either. */
+  readonly notice: (feedId: FeedId, row: HexRow) => void;
   /** From which position on a database has the `latest` of a stream; 0 without any, undefined while it is not known. */
   readonly positionOf: (feedId: FeedId) => number | undefined;
   /** How far this process has followed. */
@@ -104,8 +106,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
     onAdminChanged: admin.add,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
     notice: (feedId, row) => {
-      const report = row.observations > newest.observedMs(feedId) ? readReport(parts.damage, feedId, row) : undefined;
-      if (report !== undefined) learn([report]).catch(() => {}); // as above
+      if (row.observations > newest.observedMs(feedId)) learn([decodeHexRow(feedId, row)]).catch(() => {}); // as above
     },
     positionOf: newest.position,
     reached: recent.reached,
@@ -127,6 +128,27 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
       await looking.stop();
     },
   };
+};
+
+export type FollowState = Pick<FailureState<unknown>, 'failed' | 'worked' | 'close'>;
+
+/** A fail-over takes less. */
+const followGraceMs = 10_000;
+
+/**
+ * Reports when a process has learned nothing of what others append and change for a while, because every look at the database failed, and each failure
+ * from then on until one works.
+ */
+export const createFollowState = (tell: (event: StoreEvent) => void, nowMs?: () => number): FollowState => {
+  const report = (reason: string, isNews: boolean): void => tell({ kind: 'followingStopped', reason, isNews });
+  const state = createFailureState<string>({
+    graceMs: followGraceMs,
+    began: (reason) => report(reason, true),
+    continued: report,
+    ended: (seconds) => tell({ kind: 'followingResumed', seconds }),
+    nowMs,
+  });
+  return { ...state, failed: (error) => state.failed(error instanceof Error ? error.message : String(error)) };
 };
 
 /** A look at the database: tells those who listen what is new. */

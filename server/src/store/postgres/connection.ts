@@ -13,6 +13,9 @@ export type Parameter = string | number | Uint8Array;
 /** Runs one statement, prepared once per connection. On one connection, statements run in the order of the calls. */
 export type Run = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
 
+/** As `Run`, with the values of each row as the database writes them. */
+export type RunRaw = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>;
+
 /** Statements that wait or run per connection; more are rejected at once. */
 const waitingPerConnection = 50;
 
@@ -86,10 +89,12 @@ const openClient = (address: DatabaseTarget, options: ClientOptions): Client => 
 };
 
 const runOn =
-  (client: postgres.Sql | postgres.TransactionSql): Run =>
-  // The driver's rows are plain objects; which ones is known by who wrote the statement.
-  <Row>(text: string, parameters: readonly Parameter[] = []) =>
-    client.unsafe(text, [...parameters], { prepare: true }).execute() as unknown as Promise<readonly Row[]>; // rows as the caller names them
+  (client: postgres.Sql | postgres.TransactionSql, isRaw = false): Run =>
+  // The driver's rows are plain objects, or lists of buffers; which ones is known by who wrote the statement.
+  <Row>(text: string, parameters: readonly Parameter[] = []) => {
+    const query = client.unsafe(text, [...parameters], { prepare: true });
+    return (isRaw ? query.raw() : query).execute() as unknown as Promise<readonly Row[]>; // rows as the caller names them
+  };
 
 const unavailable = (what: string, cause?: unknown) =>
   new StoreError('store_unavailable', `The database ${what}. Retry shortly.`, { cause });
@@ -138,7 +143,7 @@ const failUnlessGone = (error: unknown): Promise<never> =>
 
 export type PoolOptions = Pick<ClientOptions, 'isFleeting'> & { readonly tell?: (event: StoreEvent) => void };
 
-export type Pool = { readonly run: Run; readonly close: () => Promise<void> };
+export type Pool = { readonly run: Run; readonly runRaw: RunRaw; readonly close: () => Promise<void> };
 
 /** One connection of a pool, with a client of its own: the driver replaces no connection, only a client can be ended. */
 type PoolConnection = {
@@ -230,14 +235,18 @@ export const openPool = (
     waiting -= 1;
     tell({ kind: 'statements', change: -1 });
   };
-  const run: Run = async <Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> => {
+  const send = async <Row>(
+    isRaw: boolean,
+    text: string,
+    parameters?: readonly Parameter[],
+  ): Promise<readonly Row[]> => {
     if (closed) throw new StoreError('store_closed', 'The store is closed.');
     const connection = connections.next();
     if (waiting >= max * waitingPerConnection)
       throw failed('exhausted', unavailable(`has ${waiting} reads waiting already`));
     const { isOpen } = connection;
     began(connection);
-    const asked = runOn(connection.client)<Row>(text, parameters).then(
+    const asked = runOn(connection.client, isRaw)<Row>(text, parameters).then(
       (rows) => {
         ended(connection);
         return rows;
@@ -256,7 +265,8 @@ export const openPool = (
     throw failed('late', unavailable(`did not answer within ${boundMs} ms`));
   };
   return {
-    run,
+    run: (text, parameters) => send(false, text, parameters),
+    runRaw: (text, parameters) => send(true, text, parameters),
     close: async () => {
       closed = true;
       await connections.close();

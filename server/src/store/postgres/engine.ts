@@ -21,10 +21,9 @@ import {
   uniqueViolation,
   type WriteConnection,
 } from './connection.ts';
-import { createKeyReads } from './key-reads.ts';
 import { createNodeExchange, createTableKeyHolders } from './nodes.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
-import { createReportReads, type HistoryReads, scanReports } from './reads.ts';
+import { createKeyReads, createReportReads, type HistoryReads, scanReports } from './reads.ts';
 import { createReplicaReads } from './replicas.ts';
 import { createReportWrites, type ReportWrites } from './report-writes.ts';
 import { createRetentionRecord, readStats, trimPartition } from './retention.ts';
@@ -217,9 +216,9 @@ type Parts = {
 
 const createHistory = ({ tables, partitions, feed, connections, tell, damage }: Parts): HistoryReads => {
   const { reads, replicas } = connections;
-  const on = ({ run }: Pool, log: DamageLog) => ({
-    run,
-    reads: createReportReads(run, tables, partitions, log, feed.notice),
+  const on = (pool: Pool, log: DamageLog) => ({
+    run: pool.run,
+    reads: createReportReads(pool, tables, partitions, log, feed.notice),
   });
   const primary = on(reads, damage);
   if (replicas.length === 0) return primary.reads;

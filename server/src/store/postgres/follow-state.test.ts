@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StoreEvent } from '../store-event.ts';
-import { createFollowState } from './follow-state.ts';
+import { createFollowState } from './change-feed.ts';
 
 const open = () => {
   const events: StoreEvent[] = [];

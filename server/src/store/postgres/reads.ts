@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
 import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
-import { joinRendered, renderedLength, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
+import { joinRendered, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import {
   CorruptRecordError,
   type Neighbours,
@@ -17,92 +17,73 @@ import {
   type StoredReport,
   type Window,
 } from '../store.ts';
-import type { Run } from './connection.ts';
+import type { Pool, Run } from './connection.ts';
 import type { Partitions } from './partitions.ts';
 import {
-  containDamage,
+  decodeHexRow,
   decodeReport,
+  digitsOf,
   feedBytes,
   feedIdOfBytes,
   feedList,
-  fullReportBytes,
-  isLostReport,
-  notLost,
-  numbersOf,
-  type ReportLists,
+  type HexRow,
+  hexRowOf,
+  numberAt,
+  numberDigits,
+  numberList,
+  placeOf,
+  type ReportKey,
   type ReportRow,
   readReport,
+  renderedRoom,
+  renderRow,
   reportColumns,
-  reportLists,
-  rowsOfLists,
-  unpackRow,
+  reportValue,
+  textList,
   windowOf,
-  writerOf,
 } from './rows.ts';
 import type { Tables } from './schema.ts';
 
-/** Checks and renders rows of several streams side by side: one piece of memory takes less than one for each. */
-const renderMoment: OpenMoment<RenderedReport> = (rows) => {
-  let length = 0;
-  for (const [feedId, row] of rows) length += renderedLength(feedId, windowOf(row), fullReportBytes(row));
-  const text = Buffer.allocUnsafe(length);
+/** Reads rows that came together, each with its stream, in turn; throws a CorruptRecordError where one is damaged. */
+type OpenRows<T> = (rows: readonly (readonly [FeedId, HexRow])[]) => (feedId: FeedId, row: HexRow) => T;
+
+const openStored: OpenRows<StoredReport> = () => decodeHexRow;
+
+/** A rendered report, with those before it and commas between them, in a piece of memory. */
+type InText = RenderedReport & { readonly text: Buffer };
+
+/** Checks and renders rows one after the other into one piece of memory. */
+const openRendered: OpenRows<InText> = (rows) => {
+  const text = Buffer.allocUnsafe(renderedRoom(rows));
   let end = 0;
   return (feedId, row) => {
-    const { digits } = unpackRow(feedId, row);
-    const start = end;
-    end = writerOf(feedId)(text, start, windowOf(row), digits);
-    return { observationsMs: row.observations, json: text.subarray(start, end) };
+    const start = end === 0 ? 0 : end + 1;
+    const report = renderRow(feedId, row, text, start);
+    if (end > 0) text[end] = comma;
+    end = start + report.json.length;
+    return { ...report, text };
   };
 };
-
-/** A report that is rendered, with those before it and commas between them, at the beginning of a piece of memory. */
-type RenderedRow = { readonly observationsMs: number; readonly text: Buffer; readonly end: number };
-
-/** Checks and renders rows one after the other, without a copy of any in between. */
-const createRowRenderer =
-  (damage: DamageLog, feedId: FeedId): OpenRows<RenderedRow> =>
-  (rows) => {
-    const lengths = rows.map((row) => 1 + renderedLength(feedId, windowOf(row), fullReportBytes(row)));
-    const text = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + length, 0));
-    const writeReport = writerOf(feedId);
-    let end = 0;
-    return (row) =>
-      containDamage(damage, feedId, row, () => {
-        const { digits } = unpackRow(feedId, row);
-        if (end > 0) text[end++] = comma;
-        end = writeReport(text, end, windowOf(row), digits);
-        return { observationsMs: row.observations, text, end };
-      });
-  };
 
 const comma = ','.charCodeAt(0);
 
-/** The pieces of memory that rendered rows are in, each up to the last of them. */
-const piecesOf = (rows: readonly RenderedRow[]): readonly Buffer[] => {
-  const ends = new Map(rows.map(({ text, end }) => [text, end]));
-  return [...ends].map(([text, end]) => text.subarray(0, end));
+/** Rendered reports with commas between them: the memory that they are in, up to the last of them, where it is one piece. */
+const joined = (reports: readonly InText[]): Buffer => {
+  const ends = new Map(reports.map(({ text, json }) => [text, json.byteOffset - text.byteOffset + json.length]));
+  const pieces = [...ends].map(([text, end]) => text.subarray(0, end));
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : joinRendered(pieces);
 };
-
-/** Reports that are unpacked, or rendered, before the event loop is free for other work: less than 3 ms. */
-const sliceReports = 250;
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Statements for one reading that finds damaged rows, and rows of each after the first. */
 const damagedReadsMax = 16;
 const damagedRowsRead = 64;
 
-/** Given some rows, reads each of them in turn; undefined where it is damaged or lost. */
-type OpenRows<T> = (rows: readonly ReportRow[]) => (row: ReportRow) => T | undefined;
-
-/** Given the rows of several streams, reads each of them in turn; throws a CorruptRecordError where it is damaged. */
-type OpenMoment<T> = (rows: ReadonlyMap<FeedId, ReportRow>) => (feedId: FeedId, row: ReportRow) => T;
-
 /** Told of the newest row that a reading found of a stream. */
-type Notice = (feedId: FeedId, row: ReportRow) => void;
+type Notice = (feedId: FeedId, row: HexRow) => void;
 
 /** Where to read: statements, tables, and which partitions may be named. */
-type Source = {
-  readonly run: Run;
+type Source = Pick<Pool, 'run' | 'runRaw'> & {
   readonly t: Tables;
   readonly partitions: Partitions;
   readonly damage: DamageLog;
@@ -116,37 +97,38 @@ export type HistoryReads = Pick<
 >;
 
 export const createReportReads = (
-  run: Run,
+  { run, runRaw }: Pick<Pool, 'run' | 'runRaw'>,
   t: Tables,
   partitions: Partitions,
   damage: DamageLog,
   notice: Notice = () => {},
 ): HistoryReads => {
-  const source: Source = { run, t, partitions, damage, notice };
-  const { retried } = partitions;
-  const decodeRows =
-    (feedId: FeedId): OpenRows<StoredReport> =>
-    () =>
-    (row) =>
-      readReport(damage, feedId, row);
+  const source: Source = { run, runRaw, t, partitions, damage, notice };
+  const { retried, known } = partitions;
+  const readOne = createMomentReads(source);
+  const readMany = <T>(feedIds: readonly FeedId[], seconds: number, open: OpenRows<T>) => {
+    const moments = feedIds.map((feedId) => ({ feedId, seconds }));
+    return retried(() => readAt(source, known(seconds * 1_000)?.reports, moments, open));
+  };
   return {
-    at: (feedIds: readonly FeedId[], seconds: number) =>
-      retried(() => readAt(source, feedIds, seconds, () => decodeReport)),
+    at: (feedIds: readonly FeedId[], seconds: number) => readMany(feedIds, seconds, openStored),
     page: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<ReportPage> => {
-      const open = decodeRows(feedId);
-      const { reports, more } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
-      return { reports, more };
+      const page = await retried(() => readPage(source, { feedId, fromSeconds, limit, open: openStored }));
+      return { reports: page.reports, more: page.more };
     },
-    renderedAt: (feedIds: readonly FeedId[], seconds: number) =>
-      retried(() => readAt(source, feedIds, seconds, renderMoment)),
+    renderedAt: async (feedIds: readonly FeedId[], seconds: number) => {
+      const [only] = feedIds;
+      return only !== undefined && feedIds.length === 1
+        ? [await readOne(only, seconds)]
+        : readMany(feedIds, seconds, openRendered);
+    },
     renderedPage: async (feedId: FeedId, fromSeconds: number, limit: number): Promise<RenderedPage> => {
-      const open = createRowRenderer(damage, feedId);
-      const { reports, more, isDamaged } = await retried(() => readPage(source, { feedId, fromSeconds, limit, open }));
+      const page = await retried(() => readPage(source, { feedId, fromSeconds, limit, open: openRendered }));
       return {
-        json: joinRendered(piecesOf(reports)),
-        lastMs: reports.at(-1)?.observationsMs,
-        more,
-        ...(isDamaged && { damaged: true }),
+        json: joined(page.reports),
+        lastMs: page.reports.at(-1)?.observationsMs,
+        more: page.more,
+        ...(page.isDamaged && { damaged: true }),
       };
     },
     neighbours: (feedId: FeedId, seconds: number) => readNeighbours(source, feedId, seconds),
@@ -156,66 +138,132 @@ export const createReportReads = (
   };
 };
 
-/** For each stream the row that is valid at a second, as `open` reads it; undefined where there is none. */
-const readAt = async <T>(
-  source: Source,
-  feedIds: readonly FeedId[],
-  seconds: number,
-  open: OpenMoment<T>,
-): Promise<readonly (T | undefined)[]> => {
-  const { run, t, partitions, damage, notice } = source;
-  const found = new Map<FeedId, T>();
-  const damaged: FeedId[] = [];
-  const take = (feedId: FeedId, { valid_from }: ReportRow, report: T): void => {
-    if (secondOf(valid_from) <= seconds) found.set(feedId, report);
-  };
-  /** Returns those that have no report from that second on in a table. */
-  const look = async (table: string, wanted: readonly FeedId[]): Promise<readonly FeedId[]> => {
-    const rows = await readFirstRows(run, table, wanted, seconds * 1_000);
-    const read = open(rows);
-    for (const [feedId, row] of rows) {
-      const report = containDamage(damage, feedId, row, () => read(feedId, row));
-      if (report === undefined) damaged.push(feedId);
-      else {
-        notice(feedId, row);
-        take(feedId, row, report);
-      }
-    }
-    if (rows.size === wanted.length) return [];
-    return wanted.filter((feedId) => !rows.has(feedId));
-  };
-  const all = [...new Set(feedIds)];
-  const leaf = partitions.known(seconds * 1_000)?.reports;
-  const rest = leaf === undefined ? all : await look(leaf, all);
-  if (rest.length > 0) await look(t.reports, rest);
-  // A row whose key is damaged may stand before the report that holds.
-  for (const feedId of damaged) {
-    const openRows: OpenRows<{ readonly row: ReportRow; readonly report: T }> = () => (row) =>
-      containDamage(damage, feedId, row, () => ({ row, report: open(new Map([[feedId, row]]))(feedId, row) }));
-    const [intact] = (await readIntact(source, feedId, seconds * 1_000, 1, openRows)).reports;
-    if (intact !== undefined) take(feedId, intact.row, intact.report);
+/** What `read` makes of a row; a damaged one is noted, and undefined. */
+const contain = <T>({ damage }: Source, feedId: FeedId, row: HexRow, read: ReturnType<OpenRows<T>>): T | undefined => {
+  try {
+    return read(feedId, row);
+  } catch (error) {
+    return damage.contain(placeOf(feedId, row.observations), (): T => {
+      throw error;
+    });
   }
-  return feedIds.map((feedId) => found.get(feedId));
 };
 
-/** The first row of each stream at or after a moment in a table; streams without one are left out. */
+/** A stream and a second, of which the row is wanted that is valid then. */
+type Moment = { readonly feedId: FeedId; readonly seconds: number };
+
+/** For each moment the row that is valid, as `open` reads it; undefined where there is none. All are in one partition, `leaf`, where that is known. */
+const readAt = async <T>(
+  source: Source,
+  leaf: string | undefined,
+  moments: readonly Moment[],
+  open: OpenRows<T>,
+): Promise<readonly (T | undefined)[]> => {
+  const found: (T | undefined)[] = moments.map(() => undefined);
+  const damaged: number[] = [];
+  const take = (i: number, { valid_from }: HexRow, report: T): void => {
+    if (secondOf(valid_from) <= (moments[i] as Moment).seconds) found[i] = report; // a number of one of them
+  };
+  /** Returns those that have no report from that second on in a table. */
+  const look = async (table: string, wanted: readonly number[]): Promise<readonly number[]> => {
+    const asked = wanted.map((i) => moments[i] as Moment); // as above
+    const rows = await readFirstRows(source, table, asked);
+    const read = open(rows.map(([i, row]) => [(asked[i] as Moment).feedId, row])); // as above
+    for (const [i, row] of rows) {
+      const { feedId } = asked[i] as Moment; // as above
+      const number = wanted[i] as number; // one for each that was asked
+      const report = contain(source, feedId, row, read);
+      if (report === undefined) damaged.push(number);
+      else {
+        source.notice(feedId, row);
+        take(number, row, report);
+      }
+    }
+    if (rows.length === wanted.length) return [];
+    const there = new Set(rows.map(([i]) => i));
+    return wanted.filter((_, i) => !there.has(i));
+  };
+  const all = moments.map((_, i) => i);
+  const rest = leaf === undefined ? all : await look(leaf, all);
+  if (rest.length > 0) await look(source.t.reports, rest);
+  // A row whose key is damaged may stand before the report that holds.
+  for (const i of damaged) {
+    const { feedId, seconds } = moments[i] as Moment; // as above
+    const [intact] = (await readIntact(source, feedId, seconds * 1_000, 1, open)).found;
+    if (intact !== undefined) take(i, intact.row, intact.report);
+  }
+  return found;
+};
+
+/** The first row at or after each moment in a table, with the number of the moment; those without one are left out. */
 const readFirstRows = async (
-  run: Run,
+  { runRaw }: Source,
   table: string,
-  feedIds: readonly FeedId[],
-  fromMs: number,
-): Promise<ReadonlyMap<FeedId, ReportRow>> => {
-  const [lists] = await run<ReportLists & { readonly streams: string | null }>(
-    `SELECT array_agg(n) AS streams, ${reportLists} FROM (
-       SELECT k.n, r.* FROM unnest($1::bytea[]) WITH ORDINALITY AS k(feed_id, n)
-       CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations >= $2::bigint
-         ORDER BY observations LIMIT 1) AS r) AS found`,
-    [feedList(feedIds), fromMs],
+  moments: readonly Moment[],
+): Promise<readonly (readonly [number, HexRow])[]> => {
+  const [only] = moments;
+  if (only !== undefined && moments.length === 1) {
+    const rows = await runRaw<Value>(selectRows(table, '1'), [feedBytes(only.feedId), only.seconds * 1_000]);
+    return rows.map(([value]) => [0, hexRowOf(digitsOf(value))]);
+  }
+  const rows = await runRaw<Value>(
+    `SELECT int8send(k.n) || r.value FROM unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS k(feed_id, ms, n)
+     CROSS JOIN LATERAL (SELECT ${reportValue} AS value FROM ${table} WHERE feed_id = k.feed_id AND observations >= k.ms
+       ORDER BY observations LIMIT 1) AS r`,
+    [feedList(moments.map(({ feedId }) => feedId)), numberList(moments.map(({ seconds }) => seconds * 1_000))],
   );
-  const ordinals = numbersOf(lists?.streams ?? null);
-  const rows = new Map<FeedId, ReportRow>();
-  for (const [i, row] of rowsOfLists(lists).entries()) rows.set(feedIds[(ordinals[i] ?? 0) - 1] as FeedId, row); // ordinals count from one
-  return rows;
+  return rows.map(([value]) => {
+    const digits = digitsOf(value);
+    return [numberAt(digits, 0) - 1, hexRowOf(digits.subarray(numberDigits))]; // ordinals count from one
+  });
+};
+
+type Value = readonly [value: Buffer];
+
+const selectRows = (table: string, limit: string): string =>
+  `SELECT ${reportValue} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint ORDER BY observations LIMIT ${limit}`;
+
+type Wanted = {
+  readonly moment: Moment;
+  readonly give: (found: InText | undefined) => void;
+  readonly fail: (error: unknown) => void;
+};
+
+/** Moments of one statement at most: as many as the streams of a bulk read. */
+const momentsMax = 230;
+
+/** Reads single moments. Those that requests of one turn of the event loop want from a partition are one statement: alone, each takes the database three times as long (D287). */
+const createMomentReads = (source: Source) => {
+  const waiting = new Map<string | undefined, Wanted[]>();
+  const leafAt = (seconds: number) => source.partitions.known(seconds * 1_000)?.reports;
+  const send = (wanted: readonly Wanted[]): void => {
+    const moments = wanted.map(({ moment }) => moment);
+    // Found again at a retry: a partition may be gone.
+    const read = () => readAt(source, leafAt(moments[0]?.seconds ?? 0), moments, openRendered);
+    source.partitions.retried(read).then(
+      (found) => {
+        for (const [i, { give }] of wanted.entries()) give(found[i]);
+      },
+      (error: unknown) => {
+        for (const { fail } of wanted) fail(error);
+      },
+    );
+  };
+  const sendAll = (): void => {
+    const groups = [...waiting];
+    waiting.clear();
+    for (const [, wanted] of groups)
+      for (let i = 0; i < wanted.length; i += momentsMax) send(wanted.slice(i, i + momentsMax));
+  };
+  return (feedId: FeedId, seconds: number): Promise<InText | undefined> =>
+    new Promise((give, fail) => {
+      const leaf = leafAt(seconds);
+      const wanted = { moment: { feedId, seconds }, give, fail };
+      if (waiting.size === 0) setImmediate(sendAll);
+      const others = waiting.get(leaf);
+      if (others === undefined) waiting.set(leaf, [wanted]);
+      else others.push(wanted);
+    });
 };
 
 type IntactPage<T> = { readonly reports: readonly T[]; readonly more: boolean; readonly isDamaged: boolean };
@@ -232,9 +280,10 @@ const readPage = async <T extends { readonly observationsMs: number }>(
   source: Source,
   { feedId, fromSeconds, limit, open }: PageRead<T>,
 ): Promise<IntactPage<T>> => {
-  const { reports, damagedMs, isCut } = await readIntact(source, feedId, fromSeconds * 1_000, limit + 1, open);
-  if (isCut && reports.length === 0)
+  const { found, damagedMs, isCut } = await readIntact(source, feedId, fromSeconds * 1_000, limit + 1, open);
+  if (isCut && found.length === 0)
     throw new CorruptRecordError(`${damagedMs.length} reports of ${feedId} from ${fromSeconds} on are damaged`);
+  const reports = found.map(({ report }) => report);
   const more = isCut || reports.length > limit;
   const secondAt = (i: number) => reports[i] && secondOf(reports[i].observationsMs);
   const end = reports.length > limit ? wholeSecondsEnd(secondAt, limit) : reports.length;
@@ -245,46 +294,36 @@ const readPage = async <T extends { readonly observationsMs: number }>(
 
 /** At least `count` intact reports observed at or after a moment, or all there are; `isCut` where too many rows are damaged to look further. */
 const readIntact = async <T>(source: Source, feedId: FeedId, fromMs: number, count: number, open: OpenRows<T>) => {
-  const reports: T[] = [];
+  const found: { readonly row: HexRow; readonly report: T }[] = [];
   const damagedMs: number[] = [];
   let from = fromMs;
   for (let reads = 0; reads < damagedReadsMax; reads++) {
     const asked = reads === 0 ? count : Math.max(count, damagedRowsRead);
     const rows = await readRows(source, feedId, from, asked);
-    let newest: ReportRow | undefined;
-    for (let i = 0; i < rows.length; i += sliceReports) {
-      if (i > 0) await otherWork();
-      const slice = rows.slice(i, i + sliceReports);
-      const read = open(slice);
-      for (const row of slice) {
-        const report = read(row);
-        if (report === undefined) damagedMs.push(row.observations);
-        else {
-          reports.push(report);
-          newest = row;
-        }
-      }
+    const read = open(rows.map((row) => [feedId, row]));
+    for (const row of rows) {
+      const report = contain(source, feedId, row, read);
+      if (report === undefined) damagedMs.push(row.observations);
+      else found.push({ row, report });
     }
+    const newest = found.at(-1)?.row;
     if (newest !== undefined) source.notice(feedId, newest);
-    if (reports.length >= count || rows.length < asked) return { reports, damagedMs, isCut: false };
-    from = (rows.at(-1)?.observations ?? from) + 1;
+    const last = rows.at(-1);
+    if (found.length >= count || last === undefined || rows.length < asked) return { found, damagedMs, isCut: false };
+    from = last.observations + 1;
   }
-  return { reports, damagedMs, isCut: true };
+  return { found, damagedMs, isCut: true };
 };
 
 const readRows = async (
-  { run, t, partitions }: Source,
+  { runRaw, t, partitions }: Source,
   feedId: FeedId,
   fromMs: number,
   asked: number,
-): Promise<readonly ReportRow[]> => {
+): Promise<readonly HexRow[]> => {
   const ask = async (table: string) => {
-    const [lists] = await run<ReportLists>(
-      `SELECT ${reportLists} FROM (SELECT ${reportColumns} FROM ${table} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-       ORDER BY observations LIMIT $3::int) AS page`,
-      [feedBytes(feedId), fromMs, asked],
-    );
-    return rowsOfLists(lists);
+    const rows = await runRaw<Value>(selectRows(table, '$3::int'), [feedBytes(feedId), fromMs, asked]);
+    return rows.map(([value]) => hexRowOf(digitsOf(value)));
   };
   const leaf = partitions.known(fromMs)?.reports;
   const near = leaf === undefined ? [] : await ask(leaf);
@@ -330,7 +369,7 @@ const readWindows = async (
 ): Promise<readonly Window[]> => {
   const rows = await run<Omit<ReportRow, 'record'>>(
     `SELECT observations, valid_from FROM ${t.reports} WHERE feed_id = $1::bytea AND observations >= $2::bigint
-       AND observations < $3::bigint AND ${notLost} ORDER BY observations LIMIT $4::int`,
+       AND observations < $3::bigint ORDER BY observations LIMIT $4::int`,
     [feedBytes(feedId), fromSeconds * 1_000, (toSeconds + 1) * 1_000, limit],
   );
   return rows.map(windowOf);
@@ -364,6 +403,40 @@ const readCandles = async (
   return { candles };
 };
 
+/** Reads the rows under keys, in the order asked; undefined where retention has removed one. */
+export const createKeyReads =
+  (run: Run, t: Tables, partitions: Partitions) =>
+  (keys: readonly ReportKey[]): Promise<readonly (ReportRow | undefined)[]> =>
+    partitions.retried(() => {
+      const near = partitions.known(keys[0]?.observationsMs ?? 0);
+      // Those of a batch are most often of one day.
+      const isNear = near && keys.every(({ observationsMs: ms }) => ms >= near.startMs && ms < near.endMs);
+      return readRowsOfKeys(run, isNear ? near.reports : t.reports, keys);
+    });
+
+/** The rows under keys in a table: each stream is searched once, for all of its keys. */
+const readRowsOfKeys = async (
+  run: Run,
+  table: string,
+  keys: readonly ReportKey[],
+): Promise<readonly (ReportRow | undefined)[]> => {
+  const streams = new Map<FeedId, number[]>();
+  for (const { feedId, observationsMs } of keys) {
+    const stream = streams.get(feedId);
+    if (stream === undefined) streams.set(feedId, [observationsMs]);
+    else stream.push(observationsMs);
+  }
+  const rows = await run<ReportRow & { readonly n: number }>(
+    `SELECT k.n, r.observations, r.valid_from, r.record FROM unnest($1::bytea[], $2::text[]) WITH ORDINALITY AS k(feed_id, observations, n)
+     CROSS JOIN LATERAL (SELECT ${reportColumns} FROM ${table} WHERE feed_id = k.feed_id AND observations = ANY(k.observations::bigint[])) AS r`,
+    [feedList([...streams.keys()]), textList([...streams.values()].map(numberList))],
+  );
+  const found = new Map([...streams.keys()].map((feedId) => [feedId, new Map<number, ReportRow>()]));
+  const byOrdinal = [...found.values()];
+  for (const row of rows) byOrdinal[row.n - 1]?.set(row.observations, row); // ordinals count from one
+  return keys.map(({ feedId, observationsMs }) => found.get(feedId)?.get(observationsMs));
+};
+
 /** Every row in key order after a cursor, checked. */
 export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | undefined, limit: number) => {
   // Damaged keys included: they may be of any length, and before every other.
@@ -374,7 +447,7 @@ export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | unde
      ORDER BY feed_id, observations LIMIT $3::int`,
     [Buffer.from(feed, 'hex'), Number(ms), limit],
   );
-  const entries = rows.flatMap((row) => (isLostReport(row) ? [] : [checkRow(feedIdOfBytes(row.feed_id), row)]));
+  const entries = rows.map((row) => checkRow(feedIdOfBytes(row.feed_id), row));
   const last = rows.at(-1);
   return rows.length < limit || last === undefined
     ? { entries }
@@ -388,9 +461,7 @@ const checkRow = (feedId: FeedId, row: ReportRow): ScannedReport => {
     if (error instanceof CorruptRecordError)
       return {
         error,
-        table: 'reports',
-        key: `${feedId}/${row.observations}`,
-        feedId,
+        ...placeOf(feedId, row.observations),
         observationsMs: row.observations,
       };
     throw error;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StoreEvent } from '../store-event.ts';
-import { createReplicaUse } from './replica-use.ts';
+import { createReplicaUse } from './replicas.ts';
 
 const open = () => {
   const events: StoreEvent[] = [];

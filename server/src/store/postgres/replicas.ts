@@ -2,12 +2,12 @@
 // or in history; the primary otherwise. So no answer is older than an earlier one.
 import type { FeedId } from '@sealpost/protocol';
 import { createCoalescer } from '../../runtime/coalesce.ts';
+import { createFailureState, type FailureState } from '../../runtime/failure-state.ts';
 import { StoreError } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import type { Run } from './connection.ts';
 import type { HistoryReads } from './reads.ts';
-import { createReplicaUse } from './replica-use.ts';
 import { markColumn, markOf } from './rows.ts';
 import type { Tables } from './schema.ts';
 
@@ -105,6 +105,23 @@ const chooseReplica = (replicas: readonly Replica[], feedIds: readonly FeedId[])
 
 /** The position of a server that follows another primary. */
 const elsewhere = -1;
+
+export type ReplicaUse = Pick<FailureState<string>, 'failed' | 'worked'>;
+
+/** Reports once when a replica has served no read of history for a while, and once when it serves again. */
+export const createReplicaUse = (
+  replica: string,
+  tell: (event: StoreEvent) => void,
+  nowMs?: () => number,
+): ReplicaUse =>
+  createFailureState({
+    // To be behind for a moment is normal.
+    graceMs: 10_000,
+    attemptsMin: 5,
+    began: (reason) => tell({ kind: 'replicaUnused', replica, reason }),
+    ended: (seconds) => tell({ kind: 'replicaUsed', replica, seconds }),
+    nowMs,
+  });
 
 const createReplica = (
   { reads, run, shown }: ReplicaServer,

@@ -146,8 +146,6 @@ export const createRetentionRecord = (
   damage: DamageLog,
 ): RetentionRecord => {
   const read = async (on: Run): Promise<AppliedRetention | undefined> => {
-    const [table] = await on<{ found: string | null }>('SELECT to_regclass($1::text)::text AS found', [t.retention]);
-    if (table?.found == null) return undefined;
     const [row] = await on<{ record: Buffer }>(`SELECT record FROM ${t.retention}`);
     const decode = () => row && decodeRecord<AppliedRetention>(row.record, 'the retention that is applied');
     return damage.contain({ table: 'retention', key: 'applied' }, decode);
@@ -158,7 +156,6 @@ export const createRetentionRecord = (
       write(async (on) => {
         await takeLock(on, t, 'admin');
         const applied = change(await read(on));
-        await on(`CREATE TABLE IF NOT EXISTS ${t.retention} (record bytea NOT NULL)`);
         await on(`DELETE FROM ${t.retention}`);
         await on(`INSERT INTO ${t.retention} VALUES ($1::bytea)`, [encodeRecord(applied)]);
         return applied;

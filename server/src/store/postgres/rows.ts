@@ -1,63 +1,40 @@
-// A report as a row: packed, with a checksum that also covers its key; and lists as one parameter.
+// A report as a row: its bytes under a checksum of what is served of it; and lists as one parameter.
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';
-import { packReport, type Unpacked, unpackedBytes, unpackShared } from '../format/packed-report.ts';
-import { createReportRenderer } from '../format/rendered-report.ts';
-import { reportChecksum } from '../format/report-block.ts';
-import { CorruptRecordError, type StoredReport, type Window } from '../store.ts';
+import { createReportRenderer, renderedLengthMax, renderReport } from '../format/rendered-report.ts';
+import { CorruptRecordError, type RenderedReport, type StoredReport, type Window } from '../store.ts';
+import { parseBytea } from './connection.ts';
 
 /** The columns that make a report. */
 export const reportColumns = 'observations, valid_from, record';
 export type ReportRow = { readonly observations: number; readonly valid_from: number; readonly record: Buffer };
 
-/** Rows as one row of lists, to be read by `rowsOfLists`: for a page, database and driver take half of what they take for as many rows (D206). */
-export const reportLists =
-  "array_agg(observations) AS observations, array_agg(valid_from) AS valid_from, array_agg(octet_length(record)) AS lengths, string_agg(record, '') AS records";
-/** Lists as PostgreSQL writes them, all null where there is no row. */
-export type ReportLists = {
-  readonly observations: string | null;
-  readonly valid_from: string | null;
-  readonly lengths: string | null;
-  readonly records: Buffer | null;
-};
+/** A row whose record is in hex digits, as the database writes it: that is how a report goes on the wire, so they are copied and never decoded (D286). */
+export type HexRow = { readonly observations: number; readonly valid_from: number; readonly digits: Buffer };
 
-/** The numbers of a list as PostgreSQL writes it. */
-export const numbersOf = (list: string | null): readonly number[] => {
-  const numbers: number[] = [];
-  if (list === null) return numbers;
-  let [value, sign, digits] = [0, 1, 0];
-  // Digit by digit: a list of texts in between takes ten times as long.
-  for (let i = 1; i < list.length; i++) {
-    const code = list.charCodeAt(i);
-    if (code === minus) sign = -1;
-    else if (code >= zero && code <= nine) {
-      value = value * 10 + code - zero;
-      digits += 1;
-    } else if (digits > 0) {
-      numbers.push(sign * value);
-      [value, sign, digits] = [0, 1, 0];
-    }
-  }
-  return numbers;
-};
+/** A row as one value (D206). */
+export const reportValue = 'int8send(observations) || int8send(valid_from) || record';
 
-const [minus, zero, nine] = [45, 48, 57]; // as ASCII
+/** A row that was selected as one value, which is all that its row of the result has. */
+export const hexRowOf = (digits: Buffer): HexRow => ({
+  observations: numberAt(digits, 0),
+  valid_from: numberAt(digits, numberDigits),
+  digits: digits.subarray(2 * numberDigits),
+});
 
-/** The rows again. Their records share memory: what is kept is copied. */
-export const rowsOfLists = (lists: ReportLists | undefined): readonly ReportRow[] => {
-  if (lists === undefined || lists.records === null) return [];
-  const { records } = lists;
-  const validFrom = numbersOf(lists.valid_from);
-  const lengths = numbersOf(lists.lengths);
-  let start = 0;
-  return numbersOf(lists.observations).map((observations, i) => {
-    const end = start + (lengths[i] as number); // as many as observations
-    const record = records.subarray(start, end);
-    start = end;
-    return { observations, valid_from: validFrom[i] as number, record }; // as above
-  });
-};
+/** Digits of a bigint, and what they say from a place on. */
+export const numberDigits = 16;
+export const numberAt = (digits: Buffer, at: number): number =>
+  Number.parseInt(digits.toString('latin1', at, at + numberDigits), 16);
+
+const [backslash, x] = [92, 120]; // as ASCII
+
+/** The digits of bytes, also where the database is set to write them with escapes: there a backslash follows another one. */
+export const digitsOf = (bytes: Buffer): Buffer =>
+  bytes[0] === backslash && bytes[1] === x
+    ? bytes.subarray(2)
+    : Buffer.from(parseBytea(bytes.toString('latin1')).toString('hex'), 'latin1');
 
 export const feedBytes = (feedId: FeedId): Buffer => Buffer.from(feedId.slice(2), 'hex');
 export const feedIdOfBytes = (bytes: Uint8Array): FeedId => `0x${Buffer.from(bytes).toString('hex')}` as FeedId; // written from one
@@ -79,7 +56,7 @@ export const encodeKeys = (reports: readonly StoredReport[], salt = 0): Buffer =
   const value = Buffer.alloc(4 + reports.length * keyBytes);
   let at = 4;
   for (const { feedId, observationsMs } of reports) {
-    value.set(knownFeed(feedId).bytes, at);
+    value.write(feedId.slice(2), at, 'hex');
     value.writeUIntBE(observationsMs, at + 34, 6);
     at += keyBytes;
   }
@@ -116,15 +93,9 @@ const decodeBatch = ({ first_position: first, last_position: last, keys }: Batch
   return found;
 };
 
-/** As `decodeBatch`; a damaged batch is noted, and undefined. One that is known to be lost is undefined as well. */
+/** As `decodeBatch`; a damaged batch is noted, and undefined. */
 export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKey[] | undefined =>
-  isLostBatch(batch)
-    ? undefined
-    : damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
-
-/** The keys of a batch that a repair found damaged: none, under their checksum. Its positions stay taken. */
-const lostKeys = encodeKeys([]);
-export const isLostBatch = ({ keys }: Pick<BatchRow, 'keys'>): boolean => keys.equals(lostKeys);
+  damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
 
 /** A memo of something about streams. Only those with reports get here; far more than there ever are is a mistake that shall not fill the memory. */
 const memoOfStreams = <K, V>(make: (key: K) => V): ((key: K) => V) => {
@@ -138,74 +109,77 @@ const memoOfStreams = <K, V>(make: (key: K) => V): ((key: K) => V) => {
   };
 };
 
-/** The bytes of a feed ID, and what stands for the stream in the checksums of its reports. */
-const knownFeed = memoOfStreams((feedId: FeedId) => {
-  const bytes = feedBytes(feedId);
-  return { bytes, seed: crc32(bytes) };
-});
-
 /** What writes reports of a stream as on the wire: it takes longer to make than a report to write. */
-export const writerOf = memoOfStreams(createReportRenderer);
+const writerOf = memoOfStreams(createReportRenderer);
 
 /** The feed ID of bytes, given as a text of one character each. */
 const knownFeedId = memoOfStreams((latin1: string) => feedIdOfBytes(Buffer.from(latin1, 'latin1')));
 
-/** Checksum, then the packed report. */
+/** The checksum is of the report as it is served, which has its stream and whole seconds, and of the milliseconds: what is wrong in the key is found too. */
+const seedOf = ({ validFromMs, observationsMs }: Window): number =>
+  ((validFromMs % 1_000) * 1_000 + (observationsMs % 1_000)) >>> 0;
+const checksumOf = (report: StoredReport): number => crc32(renderReport(report), seedOf(report));
+const checksumBytes = 4;
+
+const corrupt = (feedId: FeedId, observationsMs: number): CorruptRecordError =>
+  new CorruptRecordError(`the report of ${feedId} at ${observationsMs} does not match its checksum`);
+
+/** Checksum, then the full report. */
 export const encodeReport = (report: StoredReport): Buffer => {
-  const packed = packReport(report.fullReport);
-  const record = Buffer.allocUnsafe(4 + packed.length);
-  record.writeUInt32BE(reportChecksum(knownFeed(report.feedId).seed, report, report.fullReport));
-  packed.copy(record, 4);
+  const record = Buffer.allocUnsafe(checksumBytes + report.fullReport.length);
+  record.writeUInt32BE(checksumOf(report));
+  record.set(report.fullReport, checksumBytes);
   return record;
 };
 
-export const windowOf = ({ valid_from, observations }: Omit<ReportRow, 'record'>): Window => ({
+export const windowOf = ({ valid_from, observations }: Pick<ReportRow, 'valid_from' | 'observations'>): Window => ({
   validFromMs: valid_from,
   observationsMs: observations,
 });
 
-/** The full report of a row, in memory that the next call uses again; throws a CorruptRecordError when it is not what was written. */
-export const unpackRow = (feedId: FeedId, row: ReportRow): Unpacked => {
-  const { record } = row;
-  const unpacked = record.length > 4 ? unpackShared(record, 4, record.length) : undefined;
-  if (
-    unpacked === undefined ||
-    reportChecksum(knownFeed(feedId).seed, windowOf(row), unpacked.bytes) !== record.readUInt32BE(0)
-  )
-    throw new CorruptRecordError(`the report of ${feedId} at ${row.observations} does not match its checksum`);
-  return unpacked;
+/** The report of a row; throws a CorruptRecordError when it is not what was written. */
+export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
+  const report = { feedId, ...windowOf(row), fullReport: row.record.subarray(checksumBytes) };
+  if (row.record.length <= checksumBytes || checksumOf(report) !== row.record.readUInt32BE(0))
+    throw corrupt(feedId, row.observations);
+  return report;
 };
 
-/** Bytes of the full report of a row, as its record claims. */
-export const fullReportBytes = ({ record }: ReportRow): number => unpackedBytes(record, 4, record.length);
+const checksumDigits = 2 * checksumBytes;
+
+/** At least as many bytes as rows take on the wire, with a comma each. */
+export const renderedRoom = (rows: readonly (readonly [FeedId, HexRow])[]): number => {
+  let room = 0;
+  for (const [feedId, { digits }] of rows) room += 1 + renderedLengthMax(feedId, digits.length / 2);
+  return room;
+};
+
+/** Writes the report of a row as on the wire into `text` from `start` on; throws a CorruptRecordError when it is not what was written. */
+export const renderRow = (feedId: FeedId, row: HexRow, text: Buffer, start: number): RenderedReport => {
+  const window = windowOf(row);
+  const { digits } = row;
+  const end = writerOf(feedId)(text, start, window, digits.subarray(checksumDigits));
+  const json = text.subarray(start, end);
+  const checksum = Number.parseInt(digits.toString('latin1', 0, checksumDigits), 16);
+  if (digits.length <= checksumDigits || crc32(json, seedOf(window)) !== checksum)
+    throw corrupt(feedId, window.observationsMs);
+  return { observationsMs: window.observationsMs, json };
+};
 
 /** The report of a row; throws a CorruptRecordError when it is not what was written. */
-export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => ({
-  feedId,
-  ...windowOf(row),
-  fullReport: Buffer.from(unpackRow(feedId, row).bytes),
-});
+export const decodeHexRow = (feedId: FeedId, { digits, ...window }: HexRow): StoredReport =>
+  decodeReport(feedId, { ...window, record: Buffer.from(digits.toString('latin1'), 'hex') });
 
-/** What `read` makes of a row; a damaged row is noted, and undefined. One that is known to be lost is undefined as well. */
-export const containDamage = <T>(damage: DamageLog, feedId: FeedId, row: ReportRow, read: () => T): T | undefined => {
-  if (isLostReport(row)) return undefined;
-  try {
-    return read();
-  } catch (error) {
-    const place = { table: 'reports', key: `${feedId}/${row.observations}`, feedId };
-    return damage.contain(place, (): T => {
-      throw error;
-    });
-  }
-};
-
-/** As `decodeReport`; undefined where the row is damaged or lost. */
+/** As `decodeReport`; a damaged row is noted, and undefined. */
 export const readReport = (damage: DamageLog, feedId: FeedId, row: ReportRow): StoredReport | undefined =>
-  containDamage(damage, feedId, row, () => decodeReport(feedId, row));
+  damage.contain(placeOf(feedId, row.observations), () => decodeReport(feedId, row));
 
-/** A row without a record: a repair found the report damaged, and it stays lost until it is sent again. */
-export const isLostReport = ({ record }: Pick<ReportRow, 'record'>): boolean => record.length === 0;
-export const notLost = 'octet_length(record) > 0';
+/** Names the row of a report. */
+export const placeOf = (feedId: FeedId, observationsMs: number) => ({
+  table: 'reports',
+  key: `${feedId}/${observationsMs}`,
+  feedId,
+});
 
 /** Lists as PostgreSQL reads them. The driver could do it, after asking the server for every type there is. */
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;

@@ -191,8 +191,7 @@ const restore: SettingsCommand = {
 
 const migrate: SettingsCommand = {
   name: 'migrate',
-  summary:
-    'Create or upgrade the tables of a store in PostgreSQL. Run it once before starting the first server of a new release.',
+  summary: 'Create the tables of a store in PostgreSQL. Run it once before starting the first server.',
   options: [{ flag: '--json', help: 'print one line of JSON' }],
   settings: ['store'],
   examples: [['Create a store', 'sealpost store migrate --store postgres://sealpost@db.example/sealpost']],
@@ -202,9 +201,7 @@ const migrate: SettingsCommand = {
     const { from, to } = migrated;
     await print(
       { store, ...migrated },
-      from === to
-        ? `${store} is up to date: schema ${to}.\n`
-        : `${store} ${from === 0 ? 'created with' : `upgraded from schema ${from} to`} schema ${to}.\n`,
+      from === to ? `${store} is up to date: schema ${to}.\n` : `${store} created with schema ${to}.\n`,
     );
   },
 };

@@ -5,7 +5,7 @@ import type { AdminKind, Damage } from '../../store.ts';
 import { type AuditRow, decodeAdmin, decodeAuditRow } from '../admin.ts';
 import type { Run } from '../connection.ts';
 import { readLeaves } from '../partitions.ts';
-import { type BatchRow, feedIdOfBytes, isLostBatch, notLost, readBatch } from '../rows.ts';
+import { type BatchRow, feedIdOfBytes, readBatch } from '../rows.ts';
 import { counterNames, type Tables, validLineage } from '../schema.ts';
 
 /** Rows read at once; batches of keys are larger than other rows, and the newest report of a stream is looked for in every partition. */
@@ -77,10 +77,9 @@ const checkBatches = async (run: Run, t: Tables, damage: DamageLog): Promise<voi
     const place = { table: 'appended', key: `${last}` };
     const keys = readBatch(damage, batch);
     // What only follows from a damaged batch is not told a second time.
-    const isKnown = keys !== undefined || isLostBatch(batch);
-    if (isKnown && next !== undefined && first !== next)
+    if (keys !== undefined && next !== undefined && first !== next)
       damage.note({ ...place, reason: `the batch before position ${first} ends at ${next - 1}` });
-    next = isKnown ? last + 1 : undefined;
+    next = keys && last + 1;
   }
 };
 
@@ -99,7 +98,7 @@ type Head = { readonly feed_id: Buffer; readonly head: number; readonly newest: 
 /** When each stream was last observed, which decides what a new report is compared with. */
 const checkHeads = async (run: Run, t: Tables, damage: DamageLog): Promise<void> => {
   const statement = `SELECT h.feed_id, h.observations AS head,
-      (SELECT observations FROM ${t.reports} AS r WHERE r.feed_id = h.feed_id AND ${notLost} ORDER BY observations DESC LIMIT 1) AS newest
+      (SELECT observations FROM ${t.reports} AS r WHERE r.feed_id = h.feed_id ORDER BY observations DESC LIMIT 1) AS newest
     FROM ${t.heads} AS h WHERE h.feed_id > $1::bytea ORDER BY h.feed_id LIMIT $2::int`;
   for await (const { feed_id, head, newest } of readAll<Head>(
     run,
@@ -121,8 +120,7 @@ const checkStreams = async (run: Run, t: Tables, damage: DamageLog): Promise<voi
       UNION ALL
       SELECT r.feed_id, s.n + 1 FROM s CROSS JOIN LATERAL
         (SELECT feed_id FROM ${t.reports} WHERE feed_id > s.feed_id ORDER BY feed_id LIMIT 1) AS r WHERE s.n < $2::int)
-    SELECT feed_id, EXISTS (SELECT 1 FROM ${t.heads} AS h WHERE h.feed_id = s.feed_id)
-      OR NOT EXISTS (SELECT 1 FROM ${t.reports} AS r WHERE r.feed_id = s.feed_id AND ${notLost}) AS found FROM s ORDER BY feed_id`;
+    SELECT feed_id, EXISTS (SELECT 1 FROM ${t.heads} AS h WHERE h.feed_id = s.feed_id) AS found FROM s ORDER BY feed_id`;
   const rows = readAll<{ feed_id: Buffer; found: boolean }>(
     run,
     statement,
@@ -158,7 +156,7 @@ const checkPartitions = async (run: Run, t: Tables, damage: DamageLog): Promise<
   for (const { startMs, endMs } of leaves) {
     const [row] = await run<{ listed: number | null; found: number }>(
       `SELECT (SELECT reports FROM ${t.partitions} WHERE start_ms = $1::bigint) AS listed,
-        (SELECT count(*) FROM ${t.reports} WHERE observations >= $1::bigint AND observations < $2::bigint AND ${notLost}) AS found`,
+        (SELECT count(*) FROM ${t.reports} WHERE observations >= $1::bigint AND observations < $2::bigint) AS found`,
       [startMs, endMs],
     );
     if (row === undefined || row.listed === row.found) continue;
