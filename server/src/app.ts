@@ -102,6 +102,7 @@ export const openWritePath = async (
         share: settings.workers + 1,
         replicas: settings.readStore ?? [],
         starting,
+        keepsProcess: sandbox?.isEmbedded !== true,
         memory: sandbox?.memory,
       }),
     );

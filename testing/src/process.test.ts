@@ -7,15 +7,17 @@ import { expect, test } from 'vitest';
 const runProgram = async (program: string): Promise<string> => {
   const entry = new URL('./index.ts', import.meta.url).href;
   const tsx = import.meta.resolve('tsx');
-  const text = `const { startSandbox } = await import(${JSON.stringify(entry)});\n${program}`;
-  const args = ['--conditions=source', '--import', tsx, '--input-type=module', '--eval', text];
+  const text = `import(${JSON.stringify(entry)}).then(async ({ startSandbox }) => {${program}});`;
+  const args = ['--conditions=source', '--import', tsx, '--eval', text]; // --input-type would fail in the threads of a folder
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
   return `${stdout}${stderr}`;
 };
 
-test('sandbox: one that is not closed does not keep the process alive, and pushes and reads finish', async () => {
-  const printed = await runProgram(`
-    const sandbox = await startSandbox({ streams: ['ETH/USD'] });
+test.for(['memory', 'folder'])(
+  'sandbox: one in %s that is not closed does not keep the process alive, and pushes and reads finish',
+  async (store) => {
+    const printed = await runProgram(`
+    const sandbox = await startSandbox({ streams: ['ETH/USD'], store: '${store}' });
     await sandbox.push('ETH/USD', 7);
     const stream = sandbox.client.stream(['ETH/USD']);
     await sandbox.subscribed('ETH/USD');
@@ -27,8 +29,9 @@ test('sandbox: one that is not closed does not keep the process alive, and pushe
     await fetch(sandbox.url + '/time');
     console.log('the end');
   `);
-  expect(printed).toBe('true\nthe end\n');
-});
+    expect(printed).toBe('true\nthe end\n');
+  },
+);
 
 test('sandbox: twelve in one process warn of nothing', async () => {
   const printed = await runProgram(`

@@ -96,7 +96,9 @@ export type Sandbox = {
 };
 
 /** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
-export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> => {
+export const startSandbox = (options: SandboxOptions): Promise<Sandbox> => keepingAlive(() => start(options));
+
+const start = async (options: SandboxOptions): Promise<Sandbox> => {
   const choices = readOptions(options, Date.now());
   const simulated = await simulate(choices);
   const network = await createNetwork({ seed: choices.seed, ...choices.size });
@@ -244,6 +246,16 @@ const credentialsOf = ({ userId, secret }: Pick<Sandbox, 'userId' | 'secret'>) =
 const closedError = (options?: ErrorOptions): SandboxError =>
   new SandboxError('sandbox', 'The sandbox is closed. Start another one.', options);
 
+/** Keeps the process alive until the act is done, since nothing of a sandbox does. */
+const keepingAlive = async <T>(act: () => Promise<T>): Promise<T> => {
+  const hold = setInterval(() => {}, 60_000);
+  try {
+    return await act();
+  } finally {
+    clearInterval(hold);
+  }
+};
+
 /** One at a time, in the order of the calls. Whatever fails once the sandbox closes fails because of that. */
 const createTurns = (closing: AbortSignal) => {
   let last: Promise<unknown> = Promise.resolve();
@@ -251,7 +263,7 @@ const createTurns = (closing: AbortSignal) => {
     const turn = last.then(async () => {
       if (closing.aborted) throw closedError();
       try {
-        return await act();
+        return await keepingAlive(act);
       } catch (cause) {
         throw closing.aborted ? closedError({ cause }) : cause;
       }

@@ -70,6 +70,8 @@ export type ChannelOptions<Request, Remark> = {
   /** The error for a question: the thread ended while it had it, or was not running. */
   readonly failure: (why: string, wasAsked: boolean) => Error;
   readonly closeMaxMs?: number;
+  /** False: a thread without a question does not keep the process alive. */
+  readonly keepsProcess?: boolean | undefined;
 };
 
 type Question<Answer> = { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void };
@@ -105,6 +107,7 @@ export const openChannel = <Request, Answer, Remark = never>(
       hasRun = true;
       readiness.reached();
     }
+    if (options.keepsProcess === false && questions.length === 0) worker?.unref();
   };
   const begin = (): void => {
     const startedMs = performance.now();
@@ -136,6 +139,7 @@ export const openChannel = <Request, Answer, Remark = never>(
         if (worker === undefined || isClosed)
           return reject(options.failure(isClosed ? 'it is closed' : 'it is being restarted', false));
         questions.push({ resolve, reject });
+        worker.ref();
         worker.postMessage(request);
       }),
     send: (request) => worker?.postMessage(request),
@@ -153,6 +157,7 @@ const describeEnd = (error: unknown): string => (error instanceof Error ? error.
 
 /** A thread in a system call that does not return cannot be ended; closing then stops waiting for it. */
 const endThread = async (worker: Worker, last: unknown, closeMaxMs: number): Promise<void> => {
+  worker.ref();
   const exited = new Promise((resolve) => worker.once('exit', resolve));
   if (last !== undefined) {
     worker.postMessage(last);

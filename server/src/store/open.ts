@@ -20,6 +20,8 @@ export type OpenOptions = {
   readonly starting?: StartWatch;
   /** How long a store waits before it reports that writing stopped, and between retries. */
   readonly writing?: WritingTimes;
+  /** False: an embedded store that is open does not keep the process alive by itself. */
+  readonly keepsProcess?: boolean;
   /** Where the store `memory:` is. */
   readonly memory?: StoreMemory | undefined;
 };
@@ -37,6 +39,7 @@ export const openStore = async (
     isCommand = false,
     starting = unwatchedStart,
     writing,
+    keepsProcess,
     memory,
   }: OpenOptions = {},
 ): Promise<Store> => {
@@ -47,7 +50,7 @@ export const openStore = async (
   // Drivers are loaded by those who use them.
   if (scheme === undefined || scheme === 'lmdb') {
     const { openLmdbStore } = await import('./lmdb/engine.ts');
-    return openLmdbStore(folderOf(url), mode, tell, starting, writing);
+    return openLmdbStore(folderOf(url), mode, tell, starting, { ...writing, keepsProcess });
   }
   if (isDatabase) {
     const { openPostgresStore } = await import('./postgres/engine.ts');

@@ -40,7 +40,7 @@ import { createLmdbUsage } from './usage.ts';
 import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
 import { listQuarantine } from './write/quarantine.ts';
 import { usedBytes } from './write/retention.ts';
-import { type Closings, createClosings, openWriter, type Writer } from './write/writer.ts';
+import { type Closings, createClosings, openWriter, type Writer, type WriterOptions } from './write/writer.ts';
 import { isBeingWritten, takeWriterLock } from './write/writer-lock.ts';
 
 /** How often a process that only reads looks for new reports, for its listeners, unless it is told of them. */
@@ -54,7 +54,7 @@ export const openLmdbStore = async (
   mode: 'read' | 'write',
   tell: (event: StoreEvent) => void = () => {},
   starting: StartWatch = unwatchedStart,
-  writing: WritingTimes = {},
+  writing: WritingTimes & Pick<WriterOptions, 'keepsProcess'> = {},
 ): Promise<Store> => {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');

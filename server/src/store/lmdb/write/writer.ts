@@ -62,6 +62,8 @@ export type WriterOptions = {
   /** Opens an environment of this thread again, where it has to be. */
   readonly refresh: (part: WritingPart) => void;
   readonly checkReadersEveryMs?: number;
+  /** False: the thread does not keep the process alive while it has nothing to write. */
+  readonly keepsProcess?: boolean | undefined;
 } & WritingTimes;
 
 /** A commit takes milliseconds, on a very slow disk seconds. */
@@ -182,7 +184,7 @@ const tryRefresh = (refresh: () => void): void => {
 };
 
 const startWriterThread = (
-  { folder, files, place, tell, closings, checkReadersEveryMs = 60_000 }: WriterOptions,
+  { folder, files, place, tell, closings, checkReadersEveryMs = 60_000, keepsProcess }: WriterOptions,
   onEnded: (why: string) => void,
 ) =>
   openChannel<WriterRequest, WriterAnswer, WriterRemark>({
@@ -201,6 +203,7 @@ const startWriterThread = (
       else tell({ kind: 'staleReaders', count: remark.staleReaders });
     },
     onEnded,
+    keepsProcess,
     failure: (why, wasAsked) => threadFailure(folder, why, wasAsked),
   });
 
