@@ -1,4 +1,4 @@
-// A demo that is killed while it signs its past: the next start signs what is missing.
+// A demo's past in the background: its progress, and what the next start signs after a kill.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { createStreams } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
 import { killGroup, type Program, startProgram } from './support/real-program.ts';
+import { startDemo as startRealDemo } from './support/running-demo.ts';
 import { root } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-restart-'));
@@ -63,3 +64,16 @@ test('demo: killed while it signs its past, it signs what is missing at its next
   // Its past began before it was ready.
   await expect.poll(() => missingSeconds(readyAt - pastSeconds, readyAt - 2), { interval: 250 }).toBe(0);
 });
+
+test('demo: /status.json says how much of the past is stored until all of it is', async () => {
+  const real = await startRealDemo({ pastMinutes: 6 });
+  try {
+    const loaded = async (): Promise<unknown> => (await (await fetch(`${real.url}/status.json`)).json()).historyLoaded;
+    const first = await loaded();
+    expect(first).toBeGreaterThanOrEqual(0);
+    expect(first).toBeLessThan(1);
+    await expect.poll(loaded, { interval: 500, timeout: 90_000 }).toBeUndefined();
+  } finally {
+    await real.stop();
+  }
+}, 120_000);

@@ -24,6 +24,28 @@ const abort = (route: Route) => route.abort();
 const wrongType = (route: Route) => route.fulfill({ contentType: 'text/html', body: '<p>Sign in to the network' });
 
 test(
+  'history: while a demo loads it, every page says how much is there, and no longer once all of it is',
+  async () => {
+    let historyLoaded: number | undefined = 0.4;
+    const { page, expectAccessible, screenshot } = await world.openPage({
+      path: '/status',
+      prepare: (opened) =>
+        opened.route('**/status.json', async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: { ...(await response.json()), historyLoaded } });
+        }),
+    });
+    const banner = page.getByRole('complementary', { name: 'History' });
+    await banner.getByText('Loading history, 40 %').waitFor();
+    await expectAccessible();
+    await screenshot('history-loads', 'screen');
+    historyLoaded = undefined;
+    await banner.waitFor({ state: 'detached' });
+  },
+  timeout,
+);
+
+test(
   'start: a script that has the wrong type is retried, then the page says so and offers to reload',
   async () => {
     let requests = 0;
