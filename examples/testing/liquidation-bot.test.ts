@@ -14,7 +14,7 @@ let bot: Bot;
 
 beforeEach(async () => {
   sandbox = await startSandbox({ streams: ['ETH/USD'] });
-  bot = { client: sandbox.client, stream: 'ETH/USD', ageMaxSeconds: 30, now: sandbox.now };
+  bot = { client: sandbox.client, signers: sandbox.signers, stream: 'ETH/USD', ageMaxSeconds: 30, now: sandbox.now };
 });
 afterEach(() => sandbox.close());
 
@@ -51,6 +51,14 @@ test.each(['wrong-signer', 'few-signatures', 'altered-body'])(
     expect(await decide(bot, loans)).toMatchObject({ act: 'liquidate' });
   },
 );
+
+test('liquidation bot: trusts its own signers, not those that the server names', async () => {
+  const other = await startSandbox({ streams: ['ETH/USD'], seed: 'another network' });
+  bot = { ...bot, client: other.client, now: other.now };
+  await other.push('ETH/USD', '3900');
+  expect(await decide(bot, loans)).toEqual({ act: 'wait', why: 'the price is not signed by a quorum' });
+  await other.close();
+});
 
 test('liquidation bot: says so when its secret is revoked', async () => {
   await sandbox.push('ETH/USD', '3900');

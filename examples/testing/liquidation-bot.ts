@@ -1,6 +1,6 @@
 // A liquidation bot: reads the price of the collateral, checks who signed it and how old it is, and names the loans that are under water.
 // It decides nothing on a price that it cannot trust. Its tests: npx vitest run examples/testing/liquidation-bot.test.ts
-import { type Client, SealpostError, verify } from '@sealpost/client';
+import { type Client, SealpostError, type SignerSetsJson, verify } from '@sealpost/client';
 
 export type Loan = { readonly id: string; readonly collateral: bigint; readonly debt: bigint };
 
@@ -10,6 +10,8 @@ export type Decision =
 
 export type Bot = {
   readonly client: Client;
+  /** Whose signatures count: those that the oracle network publishes, kept with the bot. Asked for them, a server could name its own. */
+  readonly signers: SignerSetsJson;
   readonly stream: string;
   /** A price that is older is not used. */
   readonly ageMaxSeconds: number;
@@ -20,11 +22,11 @@ const one = 10n ** 18n;
 
 /** Looks once. Collateral and debt have 18 decimals; a loan is under water below 120 % of its debt. */
 export const decide = async (
-  { client, stream, ageMaxSeconds, now }: Bot,
+  { client, signers, stream, ageMaxSeconds, now }: Bot,
   loans: readonly Loan[],
 ): Promise<Decision> => {
   try {
-    const [{ report }, { signers }] = await Promise.all([client.latest(stream), client.signers()]);
+    const { report } = await client.latest(stream);
     const verdict = verify(report, signers);
     if (!verdict.ok || verdict.decoded === undefined)
       return { act: 'wait', why: 'the price is not signed by a quorum' };
