@@ -17,9 +17,8 @@ const storeSuite = 'server/src/store/lmdb/engine.test.ts';
 const closest = [
   'server/src/store/lmdb/environment.test.ts',
   'server/src/store/format/report-run.test.ts',
-  'server/src/http/whole-answer.test.ts',
   'server/src/http/server.test.ts',
-  'server/src/http/listener-request.test.ts',
+  'server/src/connections/node-internals.test.ts',
 ];
 /** Only with FULL=1. */
 const widest = [storeSuite, 'tests/live.test.ts', 'tests/spec.test.ts', 'tests/client/reads.test.ts'];

@@ -8,7 +8,7 @@ import { signRequest, toReportJson } from '@sealpost/protocol';
 import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
 import { resolveSettings } from '../server/src/config/config.ts';
-import { openNode } from '../server/src/node.ts';
+import { openNode } from '../server/src/node/node.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
 

@@ -54,23 +54,32 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/runtime',
     'server/src/store',
   ],
-  'server/src/app': [
-    'server/src/access',
+  'server/src/node/hooks': ['protocol', 'server/src/http', 'server/src/live', 'server/src/store'],
+  'server/src/node/write-path': [
     'server/src/config',
-    'server/src/connections',
-    'server/src/http',
     'server/src/ingest',
-    'server/src/live',
+    'server/src/node/hooks',
     'server/src/observe',
     'server/src/runtime',
-    'server/src/sandbox',
+    'server/src/store',
+  ],
+  'server/src/node/read-path': [
+    'server/src/access',
+    'server/src/connections',
+    'server/src/http',
+    'server/src/live',
+    'server/src/node/hooks',
+    'server/src/node/write-path',
+    'server/src/observe',
+    'server/src/runtime',
     'server/src/store',
   ],
   'server/src/cluster': [
     'server/src/access',
-    'server/src/app',
     'server/src/connections',
     'server/src/live',
+    'server/src/node/read-path',
+    'server/src/node/write-path',
     'server/src/observe',
     'server/src/runtime',
     'server/src/store',
@@ -78,15 +87,16 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'server/src/node': [
     'protocol',
     'server/src/access',
-    'server/src/app',
     'server/src/cluster',
     'server/src/config',
     'server/src/http',
     'server/src/ingest',
+    'server/src/node/hooks',
+    'server/src/node/read-path',
+    'server/src/node/write-path',
     'server/src/observe',
     'server/src/ops',
     'server/src/runtime',
-    'server/src/sandbox',
     'server/src/store',
   ],
   'server/src/embedded': [
@@ -159,7 +169,7 @@ test('tidy: a command line loads only its own command, and a server only when it
   const commands = sources.find(({ path }) => path === table)?.imports.filter((path) => path.includes('/commands/'));
   const loaded = (path: string, unwanted: readonly string[]) =>
     unwanted.filter((one) => loadedWith(path).has(one)).map((one) => `${path} → ${one}`);
-  const heavy = ['@sealpost/simulator', 'lmdb', 'ox', 'pino', 'prom-client', 'ws', 'server/src/node.ts'];
+  const heavy = ['@sealpost/simulator', 'lmdb', 'ox', 'pino', 'prom-client', 'ws', 'server/src/node/node.ts'];
   expect(commands).toContain('server/src/cli/commands/serve.ts');
   offenders(
     [

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Stream } from '@sealpost/protocol';
 import { createSecret, createSecretBox } from '../../server/src/access/secrets.ts';
 import { resolveSettings, type SettingName } from '../../server/src/config/config.ts';
-import { type Node, openNode } from '../../server/src/node.ts';
+import { type Node, openNode } from '../../server/src/node/node.ts';
 import { testStream } from '../../tests/support/running-ingest.ts';
 import { benchStreams } from '../rekeyed-reports.ts';
 

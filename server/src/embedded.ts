@@ -12,7 +12,7 @@ import {
 } from '@sealpost/protocol';
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
-import { type Node, openNode } from './node.ts';
+import { type Node, openNode } from './node/node.ts';
 import { accountRecord, readAccounts, type SandboxAccount, type SandboxAccounts } from './sandbox/accounts.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
@@ -98,10 +98,10 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
     version: 'sandbox',
     ingestToken: undefined,
     logTo: { write: () => {} },
-    sandbox: {
+    hooks: {
       isEmbedded: true,
       reportNowMs: clock.nowMs,
-      faults,
+      wrap: faults.wrap,
       ...(folder === undefined && { memory: createStoreMemory() }),
     },
   });

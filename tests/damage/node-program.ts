@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeSync } from 'node:fs';
 import { basename } from 'node:path';
 import { signRequest } from '@sealpost/protocol';
-import { openNode } from '../../server/src/node.ts';
+import { openNode } from '../../server/src/node/node.ts';
 import { copyStore } from '../../server/src/store/copy.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';

@@ -2,7 +2,7 @@
 // error. Mode `create` only makes a store, and says how that went; `write` opens one alone, and tells of its writing.
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { openNode } from '../../server/src/node.ts';
+import { openNode } from '../../server/src/node/node.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
 import { nodeSettings } from '../faults/node-settings.ts';

@@ -4,7 +4,7 @@ import { startFeed } from '../../server/src/cli/commands/demo/feed.ts';
 import { demoKeyFile, openDemoWorld, registerDemo } from '../../server/src/cli/commands/demo/world.ts';
 import { createSession } from '../../server/src/cli/session.ts';
 import { resolveSettings } from '../../server/src/config/config.ts';
-import { openNode } from '../../server/src/node.ts';
+import { openNode } from '../../server/src/node/node.ts';
 
 const [folder = '', pastSeconds = '', recentSeconds = ''] = process.argv.slice(2);
 const world = openDemoWorld(folder);

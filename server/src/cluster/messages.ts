@@ -2,8 +2,8 @@
 // key of the certificate, which may change.
 import type { SpentByTable } from '../access/limit-exchange.ts';
 import type { Handshake, SignatureRefusal } from '../access/used-signatures.ts';
-import type { NodeSettings } from '../app.ts';
 import type { AccountCount } from '../live/shared-counts.ts';
+import type { NodeSettings } from '../node/write-path.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { TlsPair } from '../runtime/tls-files.ts';
 import type { Damage } from '../store/store.ts';

@@ -4,8 +4,9 @@ import '../runtime/one-core.ts';
 
 import { openSecretBox } from '../access/key.ts';
 import { createAskedSignatures, type UseSignature } from '../access/used-signatures.ts';
-import { type NodeSettings, openReadPath, type ReadPath } from '../app.ts';
 import { type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
+import { openReadPath, type ReadPath } from '../node/read-path.ts';
+import type { NodeSettings } from '../node/write-path.ts';
 import { openLog } from '../observe/log.ts';
 import { createMetrics } from '../observe/metrics.ts';
 import { createObserver } from '../observe/observe.ts';
@@ -135,7 +136,8 @@ const open = async (
     observe(event);
     troubles.observe(event);
   });
-  read = await openReadPath({ ...settings, tls }, store, view, box, observe, { ...limits.limiters, useSignature });
+  const limiters = { ...limits.limiters, useSignature };
+  read = await openReadPath({ settings: { ...settings, tls }, store, view, box, observe, limiters });
   const listening = read;
   const watched = watchDescriptors(observe, tellDegraded);
   descriptors = watched;

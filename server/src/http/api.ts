@@ -54,12 +54,10 @@ export type ApiParts = {
   readonly rules: ApiRules;
   readonly nowMs: () => number;
   /** The time of reports, where it is not the clock's. */
-  readonly reportNowMs?: () => number;
+  readonly reportNowMs?: (() => number) | undefined;
   readonly monotonicMs: () => number;
-  /** What /status.json says of a sandbox. */
-  readonly sandbox?: StatusParts['sandbox'];
-  /** What /status.json says of a demo. */
-  readonly historyLoaded?: StatusParts['historyLoaded'];
+  /** What /status.json says in addition. */
+  readonly status?: StatusParts['further'];
   readonly isDraining: () => boolean;
   readonly load: Load;
   readonly longWork: LongWork;
@@ -71,7 +69,7 @@ export type ApiParts = {
   readonly live: LiveHandlers;
   /** The explorer's files; none when absent. */
   readonly findFile?: FindFile | undefined;
-  /** In a sandbox alone. */
+  /** Runs around every request. */
   readonly intercept?: Intercept | undefined;
   /** Those that this process shares with others; its own when absent. */
   readonly limiters?: Limiters;
@@ -95,21 +93,13 @@ const fixedHandlers = {
   signers,
 } satisfies Partial<Handlers>;
 
-const createHandlers = ({
-  rules,
-  isDraining,
-  monotonicMs,
-  live,
-  sandbox,
-  historyLoaded,
-  findFile,
-}: ApiParts): Handlers => ({
+const createHandlers = ({ rules, isDraining, monotonicMs, live, status, findFile }: ApiParts): Handlers => ({
   ...fixedHandlers,
   discovery: createDiscoveryRoute(),
   reportLatestMany: createLatestManyRoute(),
   reportCandlesMany: createCandlesManyRoute(monotonicMs),
   reportCoverageMany: createCoverageManyRoute(monotonicMs),
-  status: createStatusRoute({ rules, isDraining, monotonicMs, sandbox, historyLoaded }),
+  status: createStatusRoute({ rules, isDraining, monotonicMs, further: status }),
   openapi: createOpenApiRoute(rules),
   docs: createDocsRoute(findFile),
   ...live,

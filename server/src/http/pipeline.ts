@@ -37,6 +37,8 @@ export type RequestEvent = {
   readonly durationMs: number;
   /** The cause of a 5xx, for the log alone. */
   readonly error?: unknown | undefined;
+  /** An interceptor made or changed the answer: no failure of this node, whatever its status. */
+  readonly isIntercepted?: boolean;
 };
 
 type RequestTimes = Pick<RouteContext, 'nowMs' | 'reportNowMs'>;
@@ -64,14 +66,14 @@ export type PipelineParts = {
   readonly observe: (event: RequestEvent) => void;
   /** Does this process terminate TLS? */
   readonly isTls: boolean;
-  /** In a sandbox alone. */
+  /** Runs around every request. */
   readonly intercept?: Intercept | undefined;
 };
 
-/** The code of answers that a sandbox made or changed on purpose. */
-export const sandboxFault = 'sandbox_fault';
-
-/** What a sandbox puts around the life of a request: `pass` answers it as everywhere else, by a clock that is off by so many ms. */
+/**
+ * What a program puts around the life of a request: `pass` answers it as everywhere else, by a clock that is off by this many ms. It sets the code of the
+ * exchange if it made or changed the answer on purpose.
+ */
 export type Intercept = (
   exchange: Pick<Exchange, 'request' | 'response' | 'upgrade' | 'requestId' | 'route' | 'code'>,
   pass: (clockOffsetMs: number) => Answer | Promise<Answer>,
@@ -96,8 +98,8 @@ type Exchange = {
   rate: RateDecision | undefined;
   headers: RequestHeaders | undefined;
   client: string | undefined;
-  /** What the log says of an answer that is no error. */
-  code: typeof sandboxFault | null;
+  /** Set by an interceptor: the answer was made or changed on purpose. */
+  code: string | null;
 };
 
 const createExchange = (
@@ -273,7 +275,9 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
     const durationMs = monotonicMs() - startedMs;
     const userId = caller?.userId ?? null;
     const address = clientOf(exchange);
-    tell({ kind: 'request', requestId, route, method, status, code, userId, address, bytes, durationMs, error });
+    const isIntercepted = exchange.code !== null && code === exchange.code;
+    const counted = { requestId, route, method, status, code, userId, address, bytes, durationMs };
+    tell({ kind: 'request', ...counted, error, isIntercepted });
   };
   // An answer that took no token has the rate-limit headers too.
   const rateOf = ({ rate, caller, route }: Exchange): RateDecision | undefined =>

@@ -153,22 +153,22 @@ export type LiveEvent =
     };
 
 /** Whose connection it is, and what goes through it. */
-export type TappedConnection = Opened & {
+export type InterceptedConnection = Opened & {
   readonly form: LiveForm;
   /** The origin that the client named. */
   readonly origin: string | undefined;
 };
 
-/** The connection itself, past the tap. */
-export type TapTarget = {
-  /** Whole messages or comments, as the tap got them. */
+/** The connection itself, past the interceptor. */
+export type InterceptedTarget = {
+  /** Whole messages or comments, as the interceptor got them. */
   readonly send: (message: Buffer | string) => void;
   readonly end: (why: Ending) => void;
   /** Closes with a code where the transport has one; 1006 is a cut. */
   readonly close: (code: number) => void;
 };
 
-export type Tap = {
+export type LiveInterceptor = {
   /** Takes messages and comments for the client. */
   readonly write: (message: Buffer | string) => void;
   /** While it is, the connection sends neither pings nor pongs. */
@@ -179,4 +179,4 @@ export type Tap = {
   readonly closed: () => void;
 };
 
-export type OpenTap = (connection: TappedConnection, target: TapTarget) => Tap;
+export type OpenInterceptor = (connection: InterceptedConnection, target: InterceptedTarget) => LiveInterceptor;

@@ -6,7 +6,7 @@ import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
 import { renderedLengthMax } from '../store/format/rendered-report.ts';
 import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
-import type { Ending, LiveConnection, Tally, Tap, TapTarget } from './connections.ts';
+import type { Ending, InterceptedTarget, LiveConnection, LiveInterceptor, Tally } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Burst, Hub } from './hub.ts';
 import { writeEvent } from './message.ts';
@@ -47,7 +47,7 @@ export const holdEventStream = (
   { userId, feedIds, after }: EventReader,
   tally: Tally,
   onClose: () => void,
-  openTap?: (target: TapTarget) => Tap,
+  openInterceptor?: (target: InterceptedTarget) => LiveInterceptor,
 ): LiveConnection => {
   const { hub, rules, monotonicMs } = parts;
   let position = typeof after === 'number' ? after : hub.position();
@@ -66,14 +66,14 @@ export const holdEventStream = (
     tally.bytes += text.length;
   };
   const close = (code: number): void => void (code === 1006 ? response.destroy() : response.end());
-  const tap = openTap?.({ send, end, close });
-  const write = tap?.write ?? send;
+  const interceptor = openInterceptor?.({ send, end, close });
+  const write = interceptor?.write ?? send;
   const deliver = ({ messages, positions, whole }: Burst): void => {
     const first = positions.findIndex((at) => at > position); // those before came while catching up
     if (first < 0) return;
     position = positions.at(-1) ?? position;
     tally.messages += messages.length - first;
-    if (whole !== undefined && first === 0 && tap === undefined) send(whole);
+    if (whole !== undefined && first === 0 && interceptor === undefined) send(whole);
     else {
       response.cork();
       for (const message of messages.slice(first)) write(message);
@@ -83,8 +83,8 @@ export const holdEventStream = (
   };
   const writeEvents = (text: Buffer | string, count: number): void => {
     tally.messages += count;
-    if (tap === undefined) send(text);
-    else tap.write(Buffer.from(text)); // which may keep it
+    if (interceptor === undefined) send(text);
+    else interceptor.write(Buffer.from(text)); // which may keep it
   };
   /** Positions may be assigned anew from here on. */
   const continueAfterLoss = (): void => {
@@ -93,7 +93,7 @@ export const holdEventStream = (
   };
   response.once('close', () => {
     unsubscribe();
-    tap?.closed();
+    interceptor?.closed();
     onClose();
   });
   response.on('error', () => response.destroy());
@@ -115,7 +115,7 @@ export const holdEventStream = (
     end,
     destroy: () => response.destroy(),
     tend: (now) => {
-      tap?.tend();
+      interceptor?.tend();
       if (response.writableLength > rules.liveBufferBytesMax) return end('too_slow');
       if (stalls?.isStalled(now)) return end('silent');
       if (now - commentedMs < rules.keepAliveMs) return;

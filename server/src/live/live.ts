@@ -8,7 +8,7 @@ import type { Handler, LiveContext } from '../http/routes/context.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import { retentionEdgeMs } from '../store/retention.ts';
 import type { Store } from '../store/store.ts';
-import type { LiveEvent, OpenTap, Tally, Tap, TappedConnection } from './connections.ts';
+import type { InterceptedConnection, LiveEvent, LiveInterceptor, OpenInterceptor, Tally } from './connections.ts';
 import { type Access, type Connections, createConnections, type LiveConnection, type Opened } from './connections.ts';
 import { createEventIds, type EventIds } from './event-id.ts';
 import { type EventStreamParts, holdEventStream } from './event-stream.ts';
@@ -35,8 +35,8 @@ export type LiveOptions = {
   readonly onTrouble: (error: unknown) => void;
   /** The connections of other processes, where there are some. */
   readonly shared?: SharedCounts | undefined;
-  /** In a sandbox alone. */
-  readonly openTap?: OpenTap | undefined;
+  /** Runs around every live connection. */
+  readonly openInterceptor?: OpenInterceptor | undefined;
 };
 
 export type Live = {
@@ -56,7 +56,7 @@ const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'repor
 >;
 
 export const openLive = async (options: LiveOptions): Promise<Live> => {
-  const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble, openTap } = options;
+  const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble, openInterceptor } = options;
   const connections = createConnections({
     perAccountMax: rules.socketsPerAccount,
     accessOf: (userId) => accessOf(view, userId),
@@ -75,7 +75,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const timer = setInterval(connections.tend, tendEveryMs).unref();
   const openSession = createSessions(connections, monotonicMs, observe);
   const oldestMs = () => retentionEdgeMs(nowMs(), rules.retentionDays);
-  const sockets = { connections, hub, accept: createWebSockets(rules, monotonicMs), openSession, openTap };
+  const sockets = { connections, hub, accept: createWebSockets(rules, monotonicMs), openSession, openInterceptor };
   return {
     handlers: {
       socket: createSocketRoute('seconds', sockets),
@@ -85,7 +85,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
         eventIds,
         connections,
         openSession,
-        openTap,
+        openInterceptor,
       ),
     },
     opened: connections.opened,
@@ -175,7 +175,7 @@ type SocketRouteParts = {
   readonly hub: Hub;
   readonly accept: ReturnType<typeof createWebSockets>;
   readonly openSession: (opened: Opened) => Session;
-  readonly openTap: OpenTap | undefined;
+  readonly openInterceptor: OpenInterceptor | undefined;
 };
 
 const createSocketRoute =
@@ -192,32 +192,38 @@ const createSocketRoute =
       takeOver: (response, headers) => {
         response.detachSocket(upgrade.request.socket);
         if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
-        const { hub, accept, openSession, openTap } = parts;
+        const { hub, accept, openSession, openInterceptor } = parts;
         const session = openSession(opened);
-        const tap = openTap && createTapBefore(openTap, { ...opened, form, origin });
-        const socket = accept(upgrade, headers, session.tally, tap?.over(session.over) ?? session.over, tap?.isSilent);
-        const connection = tap?.open(socket) ?? socket;
+        const interceptor = openInterceptor && createInterceptorBefore(openInterceptor, { ...opened, form, origin });
+        const socket = accept(
+          upgrade,
+          headers,
+          session.tally,
+          interceptor?.over(session.over) ?? session.over,
+          interceptor?.isSilent,
+        );
+        const connection = interceptor?.open(socket) ?? socket;
         session.start(connection, hub.subscribe(form, feedIds, connection.deliver));
       },
     };
   };
 
-/** Puts a tap before a WebSocket. */
-const createTapBefore = (openTap: OpenTap, tapped: TappedConnection) => {
-  let tap: Tap | undefined;
+/** Puts an interceptor before a WebSocket. */
+const createInterceptorBefore = (openInterceptor: OpenInterceptor, intercepted: InterceptedConnection) => {
+  let interceptor: LiveInterceptor | undefined;
   return {
-    isSilent: (): boolean => tap?.isSilent() ?? false,
+    isSilent: (): boolean => interceptor?.isSilent() ?? false,
     over:
       (over: Session['over']): Session['over'] =>
       (code) => {
-        tap?.closed();
+        interceptor?.closed();
         over(code);
       },
     open: (socket: SocketConnection): SocketConnection => {
       const send = (message: Buffer | string): void =>
         socket.send(Buffer.isBuffer(message) ? message : Buffer.from(message, 'latin1'));
-      const opened = openTap(tapped, { send, end: socket.end, close: socket.close });
-      tap = opened;
+      const opened = openInterceptor(intercepted, { send, end: socket.end, close: socket.close });
+      interceptor = opened;
       return {
         ...socket,
         deliver: ({ messages }) => {
@@ -240,7 +246,7 @@ const createEventRoute =
     eventIds: EventIds,
     connections: Connections,
     openSession: (opened: Opened) => Session,
-    openTap: OpenTap | undefined,
+    openInterceptor: OpenInterceptor | undefined,
   ): Handler<'reportStream'> =>
   ({ feedIds }, { live, origin }) => {
     const context = required(live);
@@ -260,7 +266,7 @@ const createEventRoute =
           { userId: context.userId, feedIds, after },
           session.tally,
           () => session.over(null),
-          openTap && ((target) => openTap({ ...opened, form: 'event', origin }, target)),
+          openInterceptor && ((target) => openInterceptor({ ...opened, form: 'event', origin }, target)),
         );
         session.start(connection, () => {});
       },

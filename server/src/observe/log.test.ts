@@ -81,10 +81,10 @@ test('log: a reload that fails is an error with its cause once, and a line with 
   ]);
 });
 
-test('log: what a sandbox broke on purpose is no failure, however slow', () => {
+test('log: what was broken on purpose is no failure, however slow', () => {
   const log = open();
-  log.observe(request({ status: 503, code: 'sandbox_fault', durationMs: 5_000 }));
-  expect(log.parsed()[0]).toMatchObject({ level: 'info', code: 'sandbox_fault' });
+  log.observe(request({ status: 503, code: 'on_purpose', isIntercepted: true, durationMs: 5_000 }));
+  expect(log.parsed()[0]).toMatchObject({ level: 'info', code: 'on_purpose' });
   expect(log.parsed()[0]).not.toHaveProperty('error');
 });
 

@@ -2,7 +2,7 @@
 // raw path is logged. A flood of warnings becomes a few lines and a count.
 import { type Logger, pino } from 'pino';
 import type { LogLevel } from '../config/values.ts';
-import { type RequestEvent, sandboxFault } from '../http/pipeline.ts';
+import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { limitedNetworkOf, shownAddressOf } from '../runtime/ip-address.ts';
 import type { AdminReloadEvent } from '../store/admin-snapshot.ts';
@@ -333,7 +333,7 @@ const requestLine = (event: RequestEvent, slowMs: number, isRepeat: boolean): Li
     ...(slow && { slow }),
     ...(failed && { error: describeError(error) }),
   };
-  const isBad = code !== sandboxFault && !isRepeat && (slow || status >= 500);
+  const isBad = event.isIntercepted !== true && !isRepeat && (slow || status >= 500);
   return {
     level: failed ? 'error' : isBad ? 'warn' : 'info',
     fields,
@@ -458,9 +458,9 @@ const shedCodes: readonly string[] = countedCodes.shed;
 
 const isShedAnswer = ({ code }: RequestEvent): boolean => code !== null && shedCodes.includes(code);
 
-// Shedding is meant to be cheap: it has no cause worth a stack, and of many only a few lines. A sandbox answers 5xx on purpose; any other 5xx has a cause.
+// Shedding is meant to be cheap: it has no cause worth a stack, and of many only a few lines. An interceptor answers 5xx on purpose; any other 5xx has a cause.
 const isFailure = (event: RequestEvent): boolean =>
-  event.status >= 500 && event.code !== sandboxFault && !isShedAnswer(event);
+  event.status >= 500 && event.isIntercepted !== true && !isShedAnswer(event);
 
 const rejectedCodes: ReadonlySet<string> = new Set([...countedCodes.authFailure, ...countedCodes.rateLimited]);
 

@@ -172,7 +172,7 @@ const askEverywhere = async (
   ...lines: readonly string[]
 ): Promise<readonly unknown[]> => {
   const handler = async (_: unknown, response: ServerResponse) => void response.end('{}');
-  const { url } = await open({ ingest: handler, sandbox: handler, ...options });
+  const { url } = await open({ ingest: handler, further: { path: '/sandbox', handle: handler }, ...options });
   const answers: RawAnswer[] = [];
   for (const path of everyPath) {
     const head = [`POST ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 2', '', '{}'];

@@ -53,8 +53,11 @@ export type OpsOptions = {
   readonly metrics: () => Promise<string>;
   /** Answers /ingest and below, whatever the method (`createIngestHandler` makes one); without it there is no such path. */
   readonly ingest?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Answers /sandbox and below, in a sandbox alone. */
-  readonly sandbox?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** A further path, with everything below it. */
+  readonly further?: {
+    readonly path: `/${string}`;
+    readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  };
   readonly observe: Listener;
   /** A check or the metrics may take this long. */
   readonly answerMaxMs?: number;
@@ -198,7 +201,7 @@ const atMostEvery = <T>(ms: number, make: () => Promise<T>): (() => Promise<T>) 
 };
 
 const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch, 'describe'>) => {
-  const { checks, ingest, sandbox, observe, answerMaxMs = answerMaxMsDefault } = options;
+  const { checks, ingest, further, observe, answerMaxMs = answerMaxMsDefault } = options;
   const metrics = atMostEvery(metricsEveryMs, options.metrics);
   const handlers = new Map<string, () => OpsAnswer | Promise<OpsAnswer>>([
     ['/livez', () => json(200, { live: true })],
@@ -244,9 +247,9 @@ const createOpsHandler = (options: OpsOptions, descriptors: Pick<DescriptorWatch
     if (request.headers.host === undefined && request.httpVersion === '1.1') send(request, response, withoutHost);
     else if (refusal !== undefined) reject(request, response, refusal);
     else if (ingest !== undefined && /^\/ingest(\/|$)/.test(path)) void ingest(request, response);
-    else if (sandbox !== undefined && /^\/sandbox(\/|$)/.test(path)) {
+    else if (further !== undefined && (path === further.path || path.startsWith(`${further.path}/`))) {
       continueIfAsked(request, response);
-      void sandbox(request, response);
+      void further.handle(request, response);
     } else void answer(path, request.method).then((given) => send(request, response, given));
   };
 };

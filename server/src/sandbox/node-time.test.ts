@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createWorld, fetchSigned } from '../../../tests/support/real-program.ts';
 import { createSignedReports } from '../../../tests/support/signed-reports.ts';
 import { resolveSettings } from '../config/config.ts';
-import { openNode } from '../node.ts';
+import { openNode } from '../node/node.ts';
 import { createSandboxClock } from './clock.ts';
 
 const start = Date.parse('2031-03-13T14:30:00Z');
@@ -30,7 +30,10 @@ test('sandbox: reports go by sandbox time, requests and the log by the real cloc
     version: '0.0.0',
     ingestToken: undefined,
     logTo: { write: (line) => void log.push(line) },
-    sandbox: { reportNowMs: clock.nowMs, control: async (_, response) => void response.end('controlled') },
+    hooks: {
+      reportNowMs: clock.nowMs,
+      privateRoute: { path: '/sandbox', handle: async (_, response) => void response.end('controlled') },
+    },
   });
   const line = (seconds: number): string => {
     const { fullReport, ...window } = report(world.feedId, seconds, seconds);

@@ -57,7 +57,7 @@ export const openControl = async (): Promise<Target> => {
     port: 0,
     checks: {},
     metrics: async () => '',
-    sandbox: control,
+    further: { path: '/sandbox', handle: control },
     observe: () => {},
   });
   const { port } = new URL(listener.url);

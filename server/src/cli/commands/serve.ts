@@ -4,7 +4,7 @@ import { requireOpeningKey } from '../../access/account-changes.ts';
 import { openSecretBox } from '../../access/key.ts';
 import { type Settings, settingNames } from '../../config/config.ts';
 import { formatListen } from '../../config/values.ts';
-import type { Node } from '../../node.ts';
+import type { Node } from '../../node/node.ts';
 import { describeFileFailure } from '../../runtime/file-failure.ts';
 import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
 import { OpenTlsKeyError, readTlsFiles } from '../../runtime/tls-files.ts';
@@ -48,7 +48,7 @@ export const serveCommand: SettingsCommand = {
       const ingestToken = await readIngestToken(resolved);
       if (settings.ingestListen !== undefined && ingestToken === undefined)
         throw usageError('--ingest-listen needs an ingest token. Set --ingest-token-file or SEALPOST_INGEST_TOKEN.');
-      const { openNode } = await import('../../node.ts'); // its help does not load a server
+      const { openNode } = await import('../../node/node.ts'); // its help does not load a server
       return openNode({ settings, version: readVersion(), ingestToken, starting });
     };
     const signal = session.interruption();

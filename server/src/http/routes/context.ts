@@ -19,7 +19,7 @@ export type RouteContext = {
   /** Who waits for the answer. */
   readonly client: Client;
   readonly nowMs: number;
-  /** The time of reports: `nowMs` but in a sandbox. */
+  /** The time of reports: `nowMs` unless a hook sets it. */
   readonly reportNowMs: number;
   readonly retentionDays: number;
   readonly ifNoneMatch: string | undefined;

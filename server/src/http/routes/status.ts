@@ -9,10 +9,8 @@ export type StatusParts = {
   readonly rules: { readonly network: NetworkType; readonly version: string };
   readonly isDraining: () => boolean;
   readonly monotonicMs: () => number;
-  /** In a sandbox alone. */
-  readonly sandbox?: (() => Body<'SandboxStatus'>) | undefined;
-  /** In a demo that loads its history: how much is stored, 0 to 1. */
-  readonly historyLoaded?: (() => number | undefined) | undefined;
+  /** Of a program that builds on the service. */
+  readonly further?: (() => Partial<Body<'Status'>>) | undefined;
 };
 
 const everyMs = 1_000;
@@ -30,7 +28,7 @@ export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
 };
 
 const render = async (
-  { rules: { network, version }, isDraining, sandbox, historyLoaded }: StatusParts,
+  { rules: { network, version }, isDraining, further }: StatusParts,
   { reports, admin, nowMs, reportNowMs }: RouteContext,
   uptimeSeconds: number,
 ): Promise<string> => {
@@ -38,7 +36,6 @@ const render = async (
   const fresh = await readFreshness(reports, streams, reportNowMs).catch((): undefined => undefined);
   const reasons = reasonsOf(fresh, isDraining());
   const behind = fresh?.behind ?? [];
-  const loaded = historyLoaded?.();
   const status: Body<'Status'> = {
     ready: reasons.length === 0,
     reasons,
@@ -54,8 +51,7 @@ const render = async (
       behindFeedIDs: behind.slice(0, feedIdsMax).map(({ feedId }) => feedId),
     },
     changes: recentChanges(admin, reportNowMs),
-    ...(sandbox && { sandbox: sandbox() }),
-    ...(loaded !== undefined && { historyLoaded: loaded }),
+    ...further?.(),
   };
   return JSON.stringify(status);
 };

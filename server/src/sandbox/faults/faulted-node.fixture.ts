@@ -7,7 +7,7 @@ import { act, registerSigners, testStream } from '../../../../tests/support/runn
 import { createSignedReports, type SignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { createSecretBox } from '../../access/secrets.ts';
 import { resolveSettings } from '../../config/config.ts';
-import { openNode } from '../../node.ts';
+import { openNode } from '../../node/node.ts';
 import { createStoreMemory } from '../../store/open.ts';
 import type { StoredReport } from '../../store/store.ts';
 import { createFaults, type Faults, type SignReport } from './faults.ts';
@@ -57,10 +57,10 @@ export const openFaultedNode = async (
     env: { SEALPOST_KEY: key.toString('hex') },
     file: undefined,
   });
-  const sandbox = { reportNowMs: () => clock.ms, memory: createStoreMemory(), faults };
+  const hooks = { reportNowMs: () => clock.ms, memory: createStoreMemory(), wrap: faults.wrap };
   const logged: string[] = [];
   const logTo = { write: (line: string) => void logged.push(line) };
-  const node = await openNode({ settings: values, version: '1.2.3', ingestToken: undefined, logTo, sandbox });
+  const node = await openNode({ settings: values, version: '1.2.3', ingestToken: undefined, logTo, hooks });
   const { store, view } = node.write;
   const names = ['ETH/USD', 'BTC/USD', 'LINK/USD'] as const;
   const streams = [eth, btc, link].map((feedId, i) => testStream(feedId, { name: `${names[i]}-Streams-CexPrice` }));

@@ -1,17 +1,14 @@
 // All faults of a sandbox: set, listed and removed here, and applied by the hooks that a node gets from it.
-import type { Intercept } from '../../http/pipeline.ts';
-import type { OpenTap } from '../../live/connections.ts';
-import type { AdminView } from '../../store/admin-snapshot.ts';
-import type { ReportStore } from '../../store/store.ts';
+import type { WrappedNode, Wrapping } from '../../node/hooks.ts';
 import { createAnswerChanges } from './answers.ts';
 import { createBadReports, type SignReport } from './bad-reports.ts';
 import { createDecisions, type ListedFault, type TrackedFault } from './decisions.ts';
 import { createIntercept } from './intercept.ts';
 import { createJournal, type JournaledRequest } from './journal.ts';
 import type { Fault } from './kinds.ts';
+import { createLiveInterceptors } from './live-interceptors.ts';
 import { createPacing } from './pacing.ts';
 import { FaultError } from './parse.ts';
-import { createTaps } from './taps.ts';
 
 export type { SignReport } from './bad-reports.ts';
 
@@ -39,21 +36,8 @@ export type Faults = {
   /** The last requests, oldest first. */
   readonly requests: () => readonly JournaledRequest[];
   readonly clearRequests: () => void;
-  /** Makes the hooks of a node, which apply the faults to it. The node calls this when it opens. */
-  readonly attach: (node: FaultedNode) => FaultHooks;
-};
-
-export type FaultedNode = {
-  readonly reports: ReportStore;
-  readonly view: Pick<AdminView, 'current'>;
-  readonly monotonicMs: () => number;
-};
-
-export type FaultHooks = {
-  readonly intercept: Intercept;
-  readonly openTap: OpenTap;
-  /** Ends everything that a fault keeps waiting. */
-  readonly drain: () => void;
+  /** Applies the faults to a node: its hook `wrap`. */
+  readonly wrap: (node: WrappedNode) => Wrapping;
 };
 
 const signedKinds: readonly Fault['kind'][] = ['wrong-window', 'two-reports'];
@@ -77,20 +61,20 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
     list: decisions.list,
     requests: journal.list,
     clearRequests: journal.clear,
-    attach: ({ reports, view, monotonicMs }) => {
+    wrap: ({ reports, view, monotonicMs }) => {
       const { current } = view;
       decisions.useCatalog(() => current().streams);
       const toleratedOf = (configDigest: string) => current().signerSets.get(configDigest)?.f;
       const badReports = createBadReports({ decisions, sign, toleratedOf });
       const changeAnswer = createAnswerChanges({ decisions, badReports, reports, admin: current });
       const pacing = createPacing();
-      const taps = createTaps({ decisions, badReports, monotonicMs });
+      const live = createLiveInterceptors({ decisions, badReports, monotonicMs });
       return {
         intercept: createIntercept({ decisions, journal, changeAnswer, pacing, nowMs }),
-        openTap: taps.openTap,
+        openInterceptor: live.openInterceptor,
         drain: () => {
           pacing.drain();
-          taps.drain();
+          live.drain();
         },
       };
     },

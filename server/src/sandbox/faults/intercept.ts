@@ -5,7 +5,7 @@ import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery
 import { ClientGoneError } from '../../access/long-work.ts';
 import type { Answer } from '../../http/answer.ts';
 import { hasAuth, readHeaders } from '../../http/headers.ts';
-import { type Intercept, sandboxFault } from '../../http/pipeline.ts';
+import type { Intercept } from '../../http/pipeline.ts';
 import { toApiError, toProblem } from '../../http/problem.ts';
 import { matchRoute, parseTarget } from '../../http/target.ts';
 import type { AnsweredRequest, createAnswerChanges } from './answers.ts';
@@ -14,6 +14,9 @@ import { parsedMs } from './fields.ts';
 import type { createJournal } from './journal.ts';
 import type { FaultOf } from './kinds.ts';
 import { type Pacing, truncateAnswer } from './pacing.ts';
+
+/** The code of these answers in the log. */
+const faultCode = 'sandbox_fault';
 
 export type InterceptParts = {
   readonly decisions: Decisions;
@@ -75,7 +78,7 @@ const fault = async (
   changeHead(response, head);
   const noted: Noted = ({ id, fault: { mark } }) => {
     note(id);
-    exchange.code = sandboxFault;
+    exchange.code = faultCode;
     if (mark === true && !head.marks.includes(id)) head.marks.push(id);
   };
   const late = decisions.all('latency', about);

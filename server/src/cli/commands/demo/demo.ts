@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { createSignInCode, createSignInCodes, signInCodeMs } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
-import type { Node } from '../../../node.ts';
+import type { Node } from '../../../node/node.ts';
 import { closeFailedStart, type StartWatch, watchStart } from '../../../runtime/start-watch.ts';
 import { StoreError } from '../../../store/store.ts';
 import { type PlainCommand, settingOptions } from '../../command.ts';
@@ -94,18 +94,23 @@ const demo = async (session: Session, options: RawOptions): Promise<void> => {
   const run = { session, signal, starting, folder, world, pastSeconds, recentSeconds, json };
   let feed: DemoFeed | undefined;
   try {
-    const { openNode } = await import('../../../node.ts'); // its help does not load a server
+    const { openNode } = await import('../../../node/node.ts'); // its help does not load a server
     const node = await openNode({
       settings,
       version: readVersion(),
       ingestToken: world.ingestToken,
       logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
       starting,
-      signIn: {
-        codes: createSignInCodes(world.secret, session.nowMs),
-        credentials: { userId: world.userId, secret: world.secret },
+      hooks: {
+        status: () => {
+          const historyLoaded = feed?.historyLoaded();
+          return historyLoaded === undefined ? {} : { historyLoaded };
+        },
+        signIn: {
+          codes: createSignInCodes(world.secret, session.nowMs),
+          credentials: { userId: world.userId, secret: world.secret },
+        },
       },
-      historyLoaded: () => feed?.historyLoaded(),
     }).catch((error: unknown) => explainStart(error, folder));
     const onReady = (started: DemoFeed): Promise<void> => {
       feed = started;

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { LineResult } from '../../../ingest/report-line.ts';
-import type { Node } from '../../../node.ts';
+import type { Node } from '../../../node/node.ts';
 import { createStoreMemory, openStore } from '../../../store/open.ts';
 import { StoreError } from '../../../store/store.ts';
 import { createSession } from '../../session.ts';

@@ -1,7 +1,7 @@
 // Feeds a demo's node from the simulator's thread, and says when the last minutes are stored and when any part of it fails.
 import { submitPatiently } from '../../../ingest/ingest.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
-import type { Node } from '../../../node.ts';
+import type { Node } from '../../../node/node.ts';
 import { startThread } from '../../../runtime/threads.ts';
 import { CommandError, exitCodes } from '../../failure.ts';
 import { createProgress } from '../../progress.ts';

@@ -1,5 +1,5 @@
 // What a sandbox prints when it is ready.
-import type { Node } from '../../../node.ts';
+import type { Node } from '../../../node/node.ts';
 import type { SandboxAccount } from '../../../sandbox/accounts.ts';
 import type { Chain } from '../../../sandbox/chain/chain.ts';
 import type { SandboxCredentials } from '../../../sandbox/credentials.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createSignInCodes } from '../../../access/sign-in-code.ts';
 import type { Settings } from '../../../config/config.ts';
 import { submitPatiently } from '../../../ingest/ingest.ts';
-import { type Node, openNode } from '../../../node.ts';
+import { type Node, openNode } from '../../../node/node.ts';
 import { watchStart } from '../../../runtime/start-watch.ts';
 import { accountRecord, readAccounts } from '../../../sandbox/accounts.ts';
 import { createAdministration, createOracles } from '../../../sandbox/administration.ts';
@@ -12,10 +12,10 @@ import { createControl } from '../../../sandbox/control.ts';
 import { deriveCredentials, type SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { compileScenario, type Director, startDirector } from '../../../sandbox/director.ts';
 import { createFaults, type Faults } from '../../../sandbox/faults/faults.ts';
-import { sandboxStatus } from '../../../sandbox/parts.ts';
 import { SandboxError } from '../../../sandbox/push/errors.ts';
 import { pushReport } from '../../../sandbox/push/push.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
+import { sandboxStatus } from '../../../sandbox/status.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 import { type Session, untilAborted } from '../../session.ts';
 import { readVersion } from '../../version.ts';
@@ -202,12 +202,12 @@ const openSandboxNode = async (
       ingestToken,
       logTo: { write: isLogAsked ? toStderr : createQuietLog(toStderr) },
       starting,
-      signIn: { codes: createSignInCodes(secret, session.nowMs), credentials: { userId, secret } },
-      sandbox: {
+      hooks: {
         reportNowMs: clock.nowMs,
-        faults,
-        status: () => sandboxStatus(clock, faults),
-        control: createControl(director),
+        wrap: faults.wrap,
+        status: () => ({ sandbox: sandboxStatus(clock, faults) }),
+        privateRoute: { path: '/sandbox', handle: createControl(director) },
+        signIn: { codes: createSignInCodes(secret, session.nowMs), credentials: { userId, secret } },
       },
     });
   } catch (error) {

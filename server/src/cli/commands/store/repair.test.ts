@@ -11,7 +11,7 @@ import { openService, type Service } from '../../../../../tests/support/running-
 import { act, registerSigners, testStream } from '../../../../../tests/support/running-ingest.ts';
 import { startPostgres } from '../../../../../tests/support/running-postgres.ts';
 import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
-import { openNode } from '../../../node.ts';
+import { openNode } from '../../../node/node.ts';
 import { withPrice } from '../../../store/format/report-contents.ts';
 import { openEnvironment, openTable, type Table } from '../../../store/lmdb/environment.ts';
 import { pagesFile } from '../../../store/lmdb/pages-file.ts';

@@ -1,6 +1,11 @@
 // Applies faults to live connections: between what is delivered and what is sent. Everything that waits here is bounded and ends with its connection.
 import type { FeedId } from '@sealpost/protocol';
-import type { OpenTap, Tap, TappedConnection, TapTarget } from '../../live/connections.ts';
+import type {
+  InterceptedConnection,
+  InterceptedTarget,
+  LiveInterceptor,
+  OpenInterceptor,
+} from '../../live/connections.ts';
 import { toFrame } from '../../live/message.ts';
 import { type BadReports, observedMs, type SentReport } from './bad-reports.ts';
 import type { AppliedFault, Decisions, FaultSubject } from './decisions.ts';
@@ -21,30 +26,35 @@ const closeCodeDefault = 1_011;
 /** A message with its report, or a comment. */
 type Block = { readonly text: Buffer | string; readonly report?: SentReport | undefined; readonly id?: string };
 
-export const createTaps = (parts: TapParts) => {
+export const createLiveInterceptors = (parts: TapParts) => {
   const open = new Set<OpenedTap>();
   const stop = parts.decisions.onChange(() => {
-    for (const tap of [...open]) tap.tend();
+    for (const interceptor of [...open]) interceptor.tend();
   });
-  const openTap: OpenTap = (connection, target) => {
-    const tap = createTap(parts, connection, target, () => open.delete(tap));
-    open.add(tap);
-    tap.tend();
-    return tap;
+  const openInterceptor: OpenInterceptor = (connection, target) => {
+    const interceptor = createTap(parts, connection, target, () => open.delete(interceptor));
+    open.add(interceptor);
+    interceptor.tend();
+    return interceptor;
   };
   return {
-    openTap,
+    openInterceptor,
     /** Sends what waits, and delays nothing any more. */
     drain: (): void => {
       stop();
-      for (const tap of open) tap.release();
+      for (const interceptor of open) interceptor.release();
     },
   };
 };
 
-type OpenedTap = Tap & { readonly release: () => void };
+type OpenedTap = LiveInterceptor & { readonly release: () => void };
 
-const createTap = (parts: TapParts, connection: TappedConnection, target: TapTarget, onOver: () => void): OpenedTap => {
+const createTap = (
+  parts: TapParts,
+  connection: InterceptedConnection,
+  target: InterceptedTarget,
+  onOver: () => void,
+): OpenedTap => {
   const { decisions } = parts;
   const { route, userId: account, feedIds } = connection;
   const subject: FaultSubject = { route, account, feedIds };
@@ -130,7 +140,7 @@ type Waiting = { readonly feedId: FeedId; readonly text: Buffer | string; readon
 type Held = { readonly texts: readonly (Buffer | string)[]; readonly untilMs: number };
 
 /** What is sent late, the messages of a stream in order, and what waits for the next message of its stream. */
-const createQueue = (monotonicMs: () => number, target: TapTarget) => {
+const createQueue = (monotonicMs: () => number, target: InterceptedTarget) => {
   /** By the time when they are due. */
   let waiting: Waiting[] = [];
   let bytes = 0;
@@ -191,7 +201,7 @@ const createQueue = (monotonicMs: () => number, target: TapTarget) => {
 };
 
 /** The messages in what is written: one frame, or any number of events and comments. */
-const blocksOf = ({ form }: TappedConnection, message: Buffer | string): readonly Block[] => {
+const blocksOf = ({ form }: InterceptedConnection, message: Buffer | string): readonly Block[] => {
   if (form !== 'event') {
     const frame = Buffer.isBuffer(message) ? message : Buffer.from(message, 'latin1');
     const length = (frame[1] ?? 0) & 0x7f;
@@ -204,5 +214,5 @@ const blocksOf = ({ form }: TappedConnection, message: Buffer | string): readonl
   });
 };
 
-const render = ({ form }: TappedConnection, { id = '' }: Block, report: SentReport): Buffer | string =>
+const render = ({ form }: InterceptedConnection, { id = '' }: Block, report: SentReport): Buffer | string =>
   form === 'event' ? `id: ${id}\ndata: ${JSON.stringify(report)}\n\n` : toFrame(JSON.stringify({ report }));
