@@ -1,5 +1,6 @@
 // One uninterrupted run of a mirror: reports of the source become lines for the target, in order, and count as copied when the target has
 // acknowledged them. The next one resumes after the newest stored one.
+import { setTimeout } from 'node:timers/promises';
 import type { Client, SealpostError } from '@sealpost/client';
 import { type FeedId, parseFeedId, type ReportJson } from '@sealpost/protocol';
 import type { RejectionCode } from '../../../ingest/rejections.ts';
@@ -83,17 +84,8 @@ export async function* runSession(
 }
 
 /** Waits; resolves early when the signal is aborted. */
-export const sleepUntil = (ms: number, signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve(undefined);
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
-  });
+export const sleepUntil = (ms: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, { signal }).catch(() => {});
 
 /** Reports on their way, oldest first. */
 const createSent = () => {

@@ -43,7 +43,6 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
   const pages = {
     client,
     signal,
-    nowMs: () => performance.now(),
     sleep,
     onGap: (feedId: FeedId, from: number, to: number) => warn(describeGap(feedId, from, to)),
     onTrouble: (error: SealpostError) => warn(`${error.message} Retrying.`),
@@ -64,9 +63,11 @@ export async function* readSource(spans: readonly StreamSpan[], parts: SourcePar
     yield* readLive(starts, parts);
     if (signal.aborted || !live.isRefused) return;
   }
-  const pollMs = Math.max(pollMinMs, (1_000 * starts.size) / pollsPerSecond);
-  const left = [...starts].map(([feedId, start]): StreamSpan => ({ feedId, start, until: null }));
-  for await (const read of readPages(left, { ...pages, pollMs })) yield note(read);
+  while (!signal.aborted) {
+    const left = [...starts].map(([feedId, start]): StreamSpan => ({ feedId, start, until: null }));
+    for await (const read of readPages(left, pages)) yield note(read);
+    await sleep(Math.max(pollMinMs, (1_000 * starts.size) / pollsPerSecond));
+  }
 }
 
 const describeGap = (feedId: string, from: number, to: number): string =>

@@ -74,8 +74,7 @@ export const fetchGaps = async (
     const pages = readPages(spansOf(gaps), {
       client,
       signal,
-      nowMs: () => performance.now(),
-      sleep: async (ms) => void (await sleepUntil(ms, signal)),
+      sleep: (ms) => sleepUntil(ms, signal),
       onGap: (feedId, from, to) => warn(`${url.host} has no reports of ${feedId} from ${from} to before ${to}.`),
       onTrouble: (error) => warn(`${error.message} Retrying.`),
     });
