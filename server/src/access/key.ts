@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { describeFileFailure } from '../runtime/file-failure.ts';
-import { createPrivateFile, FileBusyError, followLinks, replaceFile, syncFolder } from '../runtime/file-replacement.ts';
+import { createPrivateFile, FileBusyError, replaceFile } from '../runtime/file-replacement.ts';
 import { makeFolder } from '../runtime/make-folder.ts';
 import { isOpenToOthers } from '../runtime/private-mode.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
@@ -98,7 +98,6 @@ export const addOpeningKey = async (path: string, other: string, waitMaxMs?: num
   };
   try {
     await replaceFile(path, addKey, waitMaxMs);
-    syncFolder(followLinks(path));
     return true;
   } catch (error) {
     if (error instanceof FileBusyError || error instanceof SecretBoxError) throw error;

@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { takeLock } from '../runtime/process-lock.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from './key.ts';
 import { createSecret, createSecretBox, parseKey, SecretBoxError } from './secrets.ts';
 
@@ -210,12 +211,9 @@ test('key: while another process changes the file, none is added, and the error 
   const [keyFile, next] = [join(home, 'sealpost.key'), join(home, 'next.key')];
   for (const path of [keyFile, next]) createKeyFile(path);
   const before = readFileSync(keyFile, 'utf8');
-  writeFileSync(`${keyFile}.lock`, 'of the other process');
-  await expect(addOpeningKey(keyFile, next, 0)).rejects.toThrow(
-    `Another command is changing ${keyFile}. Wait for it and run this one again. If none is running, one was killed: delete ${keyFile}.lock.`,
-  );
-  expect([readFileSync(keyFile, 'utf8'), readFileSync(`${keyFile}.lock`, 'utf8')]).toEqual([
-    before,
-    'of the other process',
-  ]);
+  const unlock = await takeLock(`${keyFile}.lock`, () => new Error('taken'));
+  const busy = `Process ${process.pid} is changing ${keyFile}. Wait for it and run this command again.`;
+  await expect(addOpeningKey(keyFile, next, 0)).rejects.toThrow(busy);
+  expect(readFileSync(keyFile, 'utf8')).toBe(before);
+  unlock();
 });

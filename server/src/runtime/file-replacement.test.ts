@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { FileBusyError, followLinks, replaceFile, writeAll } from './file-replacement.ts';
+import { takeLock } from './process-lock.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-replaced-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -41,18 +42,20 @@ test('file replacement: each of many changes at once sees the one before it', as
   expect(written.sort((a, b) => a - b)).toEqual(lines);
 });
 
-test('file replacement: a file that another process replaces is left alone, and so is its lock', async () => {
+test('file replacement: a file that another process replaces is left alone until that one is done; one that was killed is not waited for', async () => {
   const path = join(createFolder(), 'file');
   writeFileSync(path, 'before');
-  writeFileSync(`${path}.lock`, 'theirs');
+  const unlock = await takeLock(`${path}.lock`, () => new Error('taken'));
   let asked = 0;
   const change = () => `${++asked}`;
   await expect(replaceFile(path, change, 0)).rejects.toThrow(FileBusyError);
-  expect([asked, readFileSync(path, 'utf8'), readFileSync(`${path}.lock`, 'utf8')]).toEqual([0, 'before', 'theirs']);
+  expect([asked, readFileSync(path, 'utf8')]).toEqual([0, 'before']);
   const waiting = replaceFile(path, change, 600_000);
-  rmSync(`${path}.lock`);
+  unlock();
   await waiting;
-  expect([readFileSync(path, 'utf8'), readdirSync(join(path, '..'))]).toEqual(['1', ['file']]);
+  writeFileSync(`${path}.lock`, JSON.stringify({ pid: 2 ** 22 + 1, token: 'x' }));
+  await replaceFile(path, change, 0);
+  expect([readFileSync(path, 'utf8'), readdirSync(join(path, '..'))]).toEqual(['2', ['file']]);
 });
 
 test('file replacement: a change that fails leaves the file as it was, and no lock', async () => {

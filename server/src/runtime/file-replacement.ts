@@ -1,5 +1,6 @@
-// Writes files whole, or not at all. Replaces those that hold keys or secrets, by one process at a time. The new content is written to FILE.lock, which only one
-// process can create, and renamed; so whoever comes next reads what the process before it wrote.
+// Writes files durably, whole or not at all: under a temporary name first. Those that hold keys or secrets are replaced by one process at a time, so whoever
+// comes next reads what the process before it wrote.
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   fchmodSync,
@@ -10,16 +11,17 @@ import {
   openSync,
   readlinkSync,
   realpathSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openNew, takeLock } from './process-lock.ts';
 
-/** Another process is replacing the file, or was killed while it did. */
+/** Another process is replacing the file. */
 export class FileBusyError extends Error {
   override readonly name = 'FileBusyError';
 }
@@ -47,50 +49,68 @@ export const replaceFile = async (
   waitMaxMs = busyMaxMs,
 ): Promise<void> => {
   const target = followLinks(path);
-  const lock = `${target}.lock`;
-  const file = await openLock(target, lock, waitMaxMs);
+  const unlock = await lockFile(target, waitMaxMs);
   try {
+    const text = await change();
+    const file = await openDraft(target, `${target}.${randomUUID()}`);
     try {
-      writeOwned(file, await change(), target);
-    } finally {
-      closeSync(file);
+      copyOwner(target, file.handle.fd);
+      await file.handle.writeFile(text);
+      await file.complete();
+    } catch (error) {
+      await file.discard();
+      throw error;
     }
-    renameSync(lock, target);
-  } catch (error) {
-    rmSync(lock, { force: true });
-    throw error;
+  } finally {
+    unlock();
   }
 };
 
-const openLock = async (target: string, lock: string, waitMaxMs: number): Promise<number> => {
-  const endMs = performance.now() + waitMaxMs;
-  for (;;) {
-    const file = openNew(lock);
-    if (file !== undefined) return file;
-    if (performance.now() >= endMs)
-      throw new FileBusyError(
-        `Another command is changing ${target}. Wait for it and run this one again. If none is running, one was killed: delete ${lock}.`,
-      );
-    await sleep(retryMs);
-  }
+const lockFile = async (target: string, waitMaxMs: number): Promise<() => void> => {
+  const busy = (pid: number) =>
+    new FileBusyError(`Process ${pid} is changing ${target}. Wait for it and run this command again.`);
+  for (const endMs = performance.now() + waitMaxMs; ; await sleep(retryMs))
+    try {
+      return await takeLock(`${target}.lock`, busy);
+    } catch (error) {
+      if (!(error instanceof FileBusyError) || performance.now() >= endMs) throw error;
+    }
 };
 
-/** Creates a file for its owner only, and opens it. Undefined if something is there, which is never opened: it may be a link that someone else made. */
-export const openNew = (path: string): number | undefined => {
-  try {
-    return openSync(path, 'wx', 0o600);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
-    throw error;
-  }
+/** A file that has a temporary name until it is whole. */
+export type Draft = {
+  readonly handle: FileHandle;
+  /** Makes it durable and gives it its name, in place of the file that has it. */
+  readonly complete: () => Promise<void>;
+  readonly discard: () => Promise<void>;
 };
 
-/** Makes a file for its owner only, whole or not at all, and durable. False when something is there, which is never touched. */
+/** Opens the draft of a file, for its owner only unless it has a `mode`. Throws if something has the temporary name: it may be a link. */
+export const openDraft = async (path: string, temporary: string, mode = 0o600): Promise<Draft> => {
+  const handle = await open(temporary, 'wx', mode);
+  return {
+    handle,
+    complete: async () => {
+      await handle.sync();
+      await handle.close();
+      await rename(temporary, path);
+      syncFolder(path);
+    },
+    discard: async () => {
+      await handle.close().catch(() => {}); // what is discarded need not be whole
+      await rm(temporary, { force: true });
+    },
+  };
+};
+
+/** Makes a file for its owner only, whole or not at all, and durable, with the owner of the one that it is to replace. False when something is there, which is never touched. */
 export const createPrivateFile = (path: string, text: string, replaced?: string): boolean => {
   const file = openNew(path);
   if (file === undefined) return false;
   try {
-    writeOwned(file, text, replaced);
+    if (replaced !== undefined) copyOwner(replaced, file);
+    writeFileSync(file, text);
+    fsyncSync(file);
   } catch (error) {
     rmSync(path, { force: true }); // ours, and without all of it
     throw error;
@@ -111,20 +131,13 @@ export const writeAll = (
 };
 
 /** Makes the entry of a file durable. */
-export const syncFolder = (path: string): void => {
+const syncFolder = (path: string): void => {
   const entry = openSync(dirname(resolve(path)), 'r');
   try {
     fsyncSync(entry);
   } finally {
     closeSync(entry);
   }
-};
-
-/** Writes a new file durably. It gets the owner of the file that it is to replace, and the owner's permissions, if there is one. */
-const writeOwned = (file: number, text: string, replaced: string | undefined): void => {
-  if (replaced !== undefined) copyOwner(replaced, file);
-  writeFileSync(file, text);
-  fsyncSync(file);
 };
 
 // Permissions of others are never copied: a file with a secret that is open to others is rejected.

@@ -1,9 +1,9 @@
 // A lock file that one process holds. It identifies the holder by pid, start time, boot and pid namespace, so that the lock of a killed process is free at
 // once; a holder in another container, whose pid means nothing here, must refresh the file.
-import { closeSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openNew } from './file-replacement.ts';
 
 const beatMs = 2_000;
 const beatMissingMs = 10_000;
@@ -35,11 +35,10 @@ export const claimLock = (path: string, token: string, locked: (pid: number) => 
   }
 };
 
-/** As `claimLock`, for callers without an order of their own: a file that only one process can create gives them one. */
-export const claimLockInTurn = async (path: string, token: string, locked: (pid: number) => Error): Promise<void> => {
-  const turn = `${path}.turn`;
-  for (;;) {
-    const file = openNew(turn);
+/** Takes a lock, as `claimLock`, for callers without an order of their own: a file that only one process can create gives them one. Returns the way to give it back. */
+export const takeLock = async (path: string, locked: (pid: number) => Error): Promise<() => void> => {
+  const [turn, token] = [`${path}.turn`, randomUUID()];
+  for (let file = openNew(turn); ; file = openNew(turn)) {
     if (file !== undefined) {
       closeSync(file);
       break;
@@ -52,6 +51,17 @@ export const claimLockInTurn = async (path: string, token: string, locked: (pid:
     claimLock(path, token, locked);
   } finally {
     removeIfPossible(turn);
+  }
+  return keepLock(path, token);
+};
+
+/** Creates a file for its owner only, and opens it. Undefined if something is there, which is never opened: it may be a link that someone else made. */
+export const openNew = (path: string): number | undefined => {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
+    throw error;
   }
 };
 

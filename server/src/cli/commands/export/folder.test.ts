@@ -13,7 +13,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { streamOfSchema } from '../../../../../tests/support/exports/schema-reports.ts';
 import { act, openRunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
-import { claimLockInTurn } from '../../../runtime/process-lock.ts';
+import { takeLock } from '../../../runtime/process-lock.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 import { filesOf, midnight, now, openExportSample, report, signerSets, wide } from './export-sample.fixture.ts';
 
@@ -248,7 +248,7 @@ test('a second export into a folder is rejected while one runs; the lock of a de
   await run([wide, '--to', '5', '--out', out]);
   const lock = join(out, '_sealpost-export.lock');
   expect(existsSync(lock)).toBe(false);
-  await claimLockInTurn(lock, 'x', () => new Error('taken'));
+  const unlock = await takeLock(lock, () => new Error('taken'));
   expect(await run([wide, '--to', '5', '--out', out])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(`is running: process ${process.pid}`),
@@ -256,6 +256,7 @@ test('a second export into a folder is rejected while one runs; the lock of a de
   writeFileSync(lock, JSON.stringify({ ...JSON.parse(readFileSync(lock, 'utf8')), pid: 2 ** 22 + 1 }));
   expect((await run([wide, '--to', '5', '--out', out])).code).toBe(0);
   expect(existsSync(lock)).toBe(false);
+  unlock();
 });
 
 test('retention that deletes between two runs loses no exported report', async () => {

@@ -1,14 +1,13 @@
 // The folder of an export: one file per stream and day in UTC. A file gets its name when it is complete and on the disk, so that whatever has a name is
 // whole. A later run reads each stream again from its second newest day on: late reports and what was interrupted are in it (D188).
-import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId, parseFeedId, withoutTrailing } from '@sealpost/protocol';
-import { syncFolder } from '../../../runtime/file-replacement.ts';
+import { openDraft } from '../../../runtime/file-replacement.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
-import { claimLockInTurn, keepLock } from '../../../runtime/process-lock.ts';
+import { takeLock } from '../../../runtime/process-lock.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 const recordName = '_sealpost-export.json';
@@ -72,12 +71,10 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
   const { path, extension } = request;
   const found = await request.find(readRecord(request)?.streams ?? []); // before the folder is made: a mistake leaves none
   makeFolder(path);
-  const [lock, token] = [join(path, lockName), randomUUID()];
-  await claimLockInTurn(lock, token, (pid) => {
+  const release = await takeLock(join(path, lockName), (pid) => {
     const text = `An export into ${path} is running: process ${pid}. Wait for it, or choose another folder.`;
     return new CommandError(exitCodes.refused, text);
   });
-  const release = keepLock(lock, token);
   try {
     const before = readRecord(request); // another export may have ended meanwhile
     for (const name of readdirSync(path))
@@ -214,23 +211,11 @@ const nameFiles = (found: readonly ExportStream[], known: ExportRecord['streams'
 
 /** Opens a file under a temporary name; failures of writing name the file, which the system's own do not. */
 const openFile = async (folder: string, name: string): Promise<Omit<DayFile, 'day'>> => {
-  const [path, partial] = [join(folder, name), join(folder, `.${name}${partialSuffix}`)];
-  const handle: FileHandle = await open(partial, 'wx'); // never one that is there, which may be a link
-  return {
-    name,
-    write: (data) =>
-      handle.appendFile(data).catch((error: NodeJS.ErrnoException) => {
-        throw Object.assign(error, { path });
-      }),
-    complete: async () => {
-      await handle.sync();
-      await handle.close();
-      await rename(partial, path);
-      syncFolder(path);
-    },
-    discard: async () => {
-      await handle.close().catch(() => {}); // what is discarded need not be whole
-      await rm(partial, { force: true });
-    },
-  };
+  const path = join(folder, name);
+  const { handle, complete, discard } = await openDraft(path, join(folder, `.${name}${partialSuffix}`), 0o666);
+  const write = (data: Uint8Array | string): Promise<void> =>
+    handle.appendFile(data).catch((error: NodeJS.ErrnoException) => {
+      throw Object.assign(error, { path });
+    });
+  return { name, write, complete, discard };
 };

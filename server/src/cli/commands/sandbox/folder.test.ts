@@ -7,22 +7,22 @@ import { openSandboxFolder } from './folder.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-test('sandbox folder: one whose sandbox was killed can be used again, also by a process with the same ID', () => {
+test('sandbox folder: one whose sandbox was killed can be used again, also by a process with the same ID', async () => {
   const place = mkdtempSync(join(tmpdir(), 'sealpost-folder-'));
   const open = () => openSandboxFolder(place, 'mine', deriveCredentials('seed'));
-  const { path } = open();
-  expect(open).toThrow(`A sandbox is running in ${path} (process ${process.pid}).`);
+  const { path } = await open();
+  await expect(open()).rejects.toThrow(`A sandbox is running in ${path} (process ${process.pid}).`);
   const lock = join(path, 'sandbox.lock');
   const holder = JSON.parse(readFileSync(lock, 'utf8'));
   writeFileSync(lock, JSON.stringify({ ...holder, startedAt: '1' })); // of a process before this one
-  open().remove();
-  open();
+  (await open()).remove();
+  (await open()).remove();
   rmSync(place, { recursive: true });
 });
 
-test('sandbox folder: where there is no folder for temporary files, the error says what to do', () => {
+test('sandbox folder: where there is no folder for temporary files, the error says what to do', async () => {
   vi.stubEnv('TMPDIR', '/nonexistent');
-  expect(() => openSandboxFolder('/', undefined, deriveCredentials('seed'))).toThrow(
+  await expect(openSandboxFolder('/', undefined, deriveCredentials('seed'))).rejects.toThrow(
     'No folder can be made in the one for temporary files: No such file: /nonexistent. Correct TMPDIR, or use another folder: --dir FOLDER.',
   );
 });

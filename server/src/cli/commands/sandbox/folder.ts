@@ -1,12 +1,11 @@
 // The folder of a sandbox and what is in it: key, credentials and store. Without --dir it is a temporary one that is removed at the end. Credentials are
 // derived from the seed, so that they are the same at every start.
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
-import { claimLock, keepLock } from '../../../runtime/process-lock.ts';
+import { takeLock } from '../../../runtime/process-lock.ts';
 import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
@@ -24,9 +23,13 @@ export const sandboxProfile = 'sandbox';
 const markerFile = 'sandbox.json';
 
 /** Makes the folder. One that was a sandbox before is emptied; one that has anything else is rejected. */
-export const openSandboxFolder = (cwd: string, dir: string | undefined, { key }: SandboxCredentials): SandboxFolder => {
+export const openSandboxFolder = async (
+  cwd: string,
+  dir: string | undefined,
+  { key }: SandboxCredentials,
+): Promise<SandboxFolder> => {
   const path = dir === undefined ? makeTemporary() : resolve(cwd, dir);
-  const release = dir === undefined ? undefined : claimFolder(path);
+  const release = dir === undefined ? undefined : await claimFolder(path);
   const folder: SandboxFolder = {
     path,
     keyFile: join(path, 'sealpost.key'),
@@ -61,17 +64,15 @@ const isSandbox = (path: string): boolean => {
   }
 };
 
-const claimFolder = (path: string): (() => void) => {
+const claimFolder = async (path: string): Promise<() => void> => {
   makeFolder(path, 0o700);
   if (!isSandbox(path) && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
   writeFileSync(join(path, markerFile), `${JSON.stringify({ isSealpostSandbox: true })}\n`, { mode: 0o600 });
-  const [lock, token] = [join(path, 'sandbox.lock'), randomUUID()];
-  claimLock(lock, token, (pid) => {
+  return takeLock(join(path, 'sandbox.lock'), (pid) => {
     const text = `A sandbox is running in ${path} (process ${pid}). Stop it, or use another folder: --dir FOLDER.`;
     return new CommandError(exitCodes.unavailable, text);
   });
-  return keepLock(lock, token);
 };
 
 /** Removes the reports of the sandbox before. The store must not be open. */

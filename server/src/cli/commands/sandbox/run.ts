@@ -97,7 +97,7 @@ const startSandbox = async (
   const { signerSet } = await oracles.after(0);
   const faults = createFaults({ seed, nowMs: clock.nowMs, sign: oracles.sign });
   const credentials = deriveCredentials(seed);
-  const folder = openSandboxFolder(session.cwd, run.dir, credentials);
+  const folder = await openSandboxFolder(session.cwd, run.dir, credentials);
   closing.add(folder.remove);
   let director: Director | undefined;
   const opened = await openSandboxNode(session, run, folder, credentials, { clock, faults, director: () => director });
