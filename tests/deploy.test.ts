@@ -8,7 +8,7 @@ import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsTable } from '../server/src/config/config.ts';
 import { answerMaxMs } from '../server/src/http/pipeline.ts';
-import { createPageCheck } from '../server/src/ops/web-pages.ts';
+import { createPageCheck } from '../server/src/ops/ops.ts';
 import { createCertificate } from './support/certificates.ts';
 import { findDebianProgram, type ProgramName } from './support/debian-programs.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';

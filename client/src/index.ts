@@ -1,4 +1,5 @@
 // The package's entry point: its functions, and every type that they take or return.
+
 export type {
   CatalogEntry,
   FeedId,
@@ -18,7 +19,6 @@ export type { ClientEvent, ClientWarning } from './client-events.ts';
 export { type AnyReport, type DecodedReport, decode, formatDecimal } from './decode.ts';
 export type { CatalogResult, DiscoveryFilters } from './discovery.ts';
 export { SealpostError, type SealpostErrorCode } from './errors.ts';
-export { type FeeTokenEncoding, withFeeToken } from './fee-token.ts';
 export type { ClientOptions } from './options.ts';
 export type { PagesOptions } from './pages.ts';
 export type {
@@ -48,4 +48,4 @@ export type { TransportName } from './stream/choice.ts';
 export type { StaleStream } from './stream/staleness.ts';
 export type { ConnectionState, StreamGap, StreamState } from './stream/state.ts';
 export type { ReportStream, StreamOptions } from './stream/stream.ts';
-export { type Verdict, type VerifyFailure, verify } from './verify.ts';
+export { type FeeTokenEncoding, type Verdict, type VerifyFailure, verify, withFeeToken } from './verify.ts';

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { createSignedReports, millisecondStream, secondStream } from '../../tests/support/signed-reports.ts';
 import { decode, formatDecimal } from './decode.ts';
 import { SealpostError } from './errors.ts';
-import { withFeeToken } from './fee-token.ts';
-import { verify } from './verify.ts';
+import { verify, withFeeToken } from './verify.ts';
 
 const { report: sign, signerSets } = await createSignedReports();
 const signers = toSignerSetsJson(signerSets);

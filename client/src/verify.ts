@@ -1,7 +1,10 @@
 // Verifies a report off-chain: signed by a quorum, and equal to the fields of the response around it.
 import {
+  appendFeeToken,
   decodeFullReport,
   explainVerification,
+  feeTokenArgument,
+  type Hex,
   parseSignerSets,
   ReportFormatError,
   type ReportJson,
@@ -13,7 +16,7 @@ import {
   verifyReport,
   windowOf,
 } from '@sealpost/protocol';
-import { type DecodedReport, describeReport, fullReportOf } from './decode.ts';
+import { type AnyReport, type DecodedReport, describeReport, fullReportOf, readFormat } from './decode.ts';
 import { readArgument, SealpostError } from './errors.ts';
 
 /** Why a report failed verification. */
@@ -64,3 +67,25 @@ const mismatchOf = (report: ReportJson, feedId: string, window: ReportWindow): s
     ? undefined
     : 'observationsTimestamp';
 };
+
+/** `argument`: for newer contracts, which take the token as a second argument. `appended`: for older ones, which take it inside the report. */
+export type FeeTokenEncoding = 'argument' | 'appended';
+
+/**
+ * The arguments for the verifier contract's `verify`, to spread into the call. `argument` returns two, the report and the token (empty bytes
+ * without a token: billing by subscription); `appended` returns one, the report with the token inside.
+ */
+export function withFeeToken(report: AnyReport, feeToken?: string, encoding?: 'argument'): readonly [Hex, Hex];
+export function withFeeToken(report: AnyReport, feeToken: string, encoding: 'appended'): readonly [Hex];
+export function withFeeToken(
+  report: AnyReport,
+  feeToken?: string,
+  encoding: FeeTokenEncoding = 'argument',
+): readonly Hex[] {
+  const fullReport = fullReportOf(report);
+  const toArguments = (): readonly Hex[] =>
+    encoding === 'appended'
+      ? [appendFeeToken(fullReport, feeToken ?? '')] // without a token, the parser's error names it
+      : [fullReport as Hex, feeTokenArgument(feeToken)]; // text of a report; the contract checks the bytes
+  return readFormat(() => readArgument(toArguments));
+}

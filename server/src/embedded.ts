@@ -13,10 +13,15 @@ import {
 import { resolveSettings, type Settings } from './config/config.ts';
 import type { LineResult } from './ingest/report-line.ts';
 import { type Node, openNode } from './node/node.ts';
-import { accountRecord, readAccounts, type SandboxAccount, type SandboxAccounts } from './sandbox/accounts.ts';
+import {
+  accountRecord,
+  deriveCredentials,
+  readAccounts,
+  type SandboxAccount,
+  type SandboxAccounts,
+} from './sandbox/accounts.ts';
 import { createAdministration, createOracles } from './sandbox/administration.ts';
 import { createSandboxClock, type SandboxClock } from './sandbox/clock.ts';
-import { deriveCredentials } from './sandbox/credentials.ts';
 import { isFaultAct, problemOf, setFaults } from './sandbox/director.ts';
 import { createFaults, type Faults, type SignReport } from './sandbox/faults/faults.ts';
 import { type PushedReport, pushReport } from './sandbox/push/push.ts';
@@ -32,9 +37,8 @@ export { durationMs } from './sandbox/faults/fields.ts';
 export type { JournaledRequest } from './sandbox/faults/journal.ts';
 export type { Fault } from './sandbox/faults/kinds.ts';
 export { FaultError } from './sandbox/faults/parse.ts';
-export { checkPushOptions, type PushOptions } from './sandbox/push/body.ts';
+export { checkPushOptions, type Moment, type PushOptions, parseMoment } from './sandbox/push/body.ts';
 export { SandboxError, unexpected } from './sandbox/push/errors.ts';
-export { type Moment, parseMoment } from './sandbox/push/moments.ts';
 export type { Price } from './sandbox/push/prices.ts';
 export { inRow, readSeries, rowError, type SeriesRow } from './sandbox/push/series.ts';
 export { durationSeconds } from './sandbox/scenario/event-table.ts';

@@ -1,16 +1,17 @@
 // The package's entry point.
+
 export { generateHistory, type HistoryOptions, workersMax } from './history.ts';
 export { type HistoryFiles, historyFileNames, writeHistory } from './history-files.ts';
 export { type Clock, followClock, type LiveOptions, systemClock } from './live.ts';
 export { createNetwork, type Network, type NetworkOptions, networkProfiles } from './network.ts';
 export type { Effect } from './scenario/effects.ts';
+export { backfillMaxSeconds } from './scenario/effects.ts';
 export {
   createScenarioSimulation,
   rotatedSeed,
   type ScenarioOptions,
   type ScenarioSimulation,
 } from './scenario/scenario-simulation.ts';
-export { backfillMaxSeconds } from './scenario/silences.ts';
 export {
   allSpecs,
   createSpecStream,

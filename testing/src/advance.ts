@@ -1,7 +1,7 @@
 // Moves sandbox time, and delivers what the simulated network signs meanwhile.
 import type { DeliveredReport, SimulatedStream } from '@sealpost/simulator';
 import { type EmbeddedSandbox, SandboxError, type ScenarioAct, stepMaxMs } from 'sealpost/sandbox';
-import { type Duration, parseDuration } from './times.ts';
+import { type Duration, parseDuration } from './options.ts';
 
 /** The simulated network of a sandbox. */
 export type Source = {

@@ -1,4 +1,5 @@
 // The package's entry point.
+
 export {
   type Fault,
   type JournaledRequest,
@@ -8,7 +9,6 @@ export {
   SandboxError,
   type SeriesRow,
 } from 'sealpost/sandbox';
-export type { SandboxOptions, StreamOption } from './options.ts';
-export type { Series } from './push-series.ts';
+export type { Duration, SandboxOptions, StreamOption } from './options.ts';
+export type { Series } from './sandbox.ts';
 export { type Sandbox, type SandboxAccount, type SandboxFault, startSandbox } from './sandbox.ts';
-export type { Duration } from './times.ts';

@@ -12,6 +12,7 @@ import {
 } from '@sealpost/protocol';
 import { createCatalog, createSpecStream, defaultSpecs, networkProfiles, type StreamSpec } from '@sealpost/simulator';
 import {
+  durationMs,
   type Moment,
   parseMoment,
   parseScenario,
@@ -292,4 +293,41 @@ const chooseNamed = (argument: string, name: unknown, catalog: readonly Stream[]
     hidden: false,
   };
   return { stream, asked: name, isSimulated: false };
+};
+
+/** `'500ms'`, `'10s'`, `'5m'`, `'2h'`, `'1d'`, or a number of milliseconds. */
+export type Duration = string | number;
+
+const durationExpected = (max: string): string =>
+  `a duration up to ${max} such as '10s' or '500ms', or a whole number of milliseconds`;
+
+/** A duration in whole ms, from 0 to a maximum. */
+export const parseDuration = (argument: string, value: unknown, maxMs: number, max: string): number => {
+  const ms = typeof value === 'string' ? durationMs(value.trim()) : value;
+  if (typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= maxMs) return ms;
+  throw unexpected(argument, value, durationExpected(max));
+};
+
+export const createStreamNames = (chosen: readonly ChosenStream[]) => {
+  const entries = chosen.map(({ stream }) => stream);
+  const find = (argument: string, name: unknown): ChosenStream => {
+    if (typeof name !== 'string') throw unexpected(argument, name, "a stream such as 'ETH/USD'");
+    const match = matchStreams(name, entries);
+    if (match.found === 'one') return chosen.find(({ stream }) => stream === match.stream) as ChosenStream; // it is one of them
+    const streams = chosen.map(({ asked }) => asked).join(', ');
+    const known = match.found === 'none' ? ` This sandbox was started with: ${streams}.` : '';
+    throw new SandboxError(argument, `${explainMatch(name, match)}${known}`);
+  };
+  return {
+    find,
+    /** As `find`, but only streams whose reports are pushed. */
+    findPushed: (argument: string, name: unknown): ChosenStream => {
+      const found = find(argument, name);
+      if (!found.isSimulated) return found;
+      throw new SandboxError(
+        argument,
+        `${found.asked} follows a simulated price: use advance. To push its reports, list it in streams instead of simulated.`,
+      );
+    },
+  };
 };

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { decode, verify } from '@sealpost/client';
+import { promisify } from 'node:util';
+import { createClient, decode, verify } from '@sealpost/client';
 import { reportSchemas } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { collectGarbage } from '../../tests/support/heap.ts';
@@ -486,4 +488,194 @@ test('sandbox: a scenario that cannot be is rejected with its place in it', asyn
     argument: 'scenario.events[0].streams',
   });
   expect(await refused({ scenario: { events: [] }, simulated: ['BTC/USD'] })).toMatchObject({ argument: 'simulated' });
+});
+
+test('sandbox: accounts read what they are entitled to, and hidden streams only where they are named', async () => {
+  const streams = ['ETH/USD', 'BTC/USD', { name: 'OWN/USD', hidden: true }];
+  const accounts = { alice: ['public'], bob: ['BTC/USD', 'OWN/USD'], carol: [] };
+  const sandbox = await start({ streams, accounts, seed: 'mine' });
+  for (const stream of ['ETH/USD', 'BTC/USD', 'OWN/USD']) await sandbox.push(stream, 1);
+  const readable = async (name: string): Promise<readonly string[]> => {
+    const names: string[] = [];
+    for (const stream of ['ETH/USD', 'BTC/USD', 'OWN/USD']) {
+      const read = sandbox.accounts[name]?.client.latest(sandbox.feedId(stream));
+      await read?.then(
+        () => names.push(stream),
+        (error: unknown) => expect(error).toMatchObject({ code: 'stream_not_accessible' }),
+      );
+    }
+    return names;
+  };
+  expect(await readable('alice')).toEqual(['ETH/USD', 'BTC/USD']);
+  expect(await readable('bob')).toEqual(['BTC/USD', 'OWN/USD']);
+  expect(await readable('carol')).toEqual([]);
+  expect((await sandbox.client.latest(sandbox.feedId('OWN/USD'))).report.feedID).toBe(sandbox.feedId('OWN/USD'));
+  const again = await start({ streams, accounts, seed: 'mine' });
+  expect(again.accounts.bob?.secret).toBe(sandbox.accounts.bob?.secret);
+  expect(again.accounts.bob?.secret).not.toBe(again.accounts.alice?.secret);
+  await expect(start({ streams, accounts: { dave: ['DOGE/USD'] } })).rejects.toMatchObject({
+    argument: 'accounts.dave',
+    message: expect.stringMatching(/^accounts\.dave: No stream is named "DOGE\/USD".* Or write public\. Streams: /),
+  });
+});
+
+test('sandbox: a series is pushed at its times, from CSV text, a file or rows', async () => {
+  const { pushSeries, push, client, now } = await start({ streams: ['ETH/USD', 'BTC/USD'], at });
+  const csv = 'time,stream,price,bid\n0s,ETH/USD,4200.000000000000000001,\n5s,BTC/USD,90000,89999\n3s,ETH/USD,4100,\n';
+  const reports = await pushSeries(csv);
+  expect(reports.map(windowOf)).toEqual([
+    [0, 0],
+    [1, 3],
+    [5, 5],
+  ]);
+  expect(decode((await client.at('ETH/USD', t0)).report).price).toBe(4_200_000000000000000001n);
+  expect(decode((await client.latest('BTC/USD')).report).bid).toBe(89_999n * 10n ** 18n);
+  expect(now()).toEqual(new Date((t0 + 5) * 1_000));
+  const rows = [{ time: '1s', stream: 'ETH/USD', price: 5n * 10n ** 18n }];
+  expect((await pushSeries(rows)).map(windowOf)).toEqual([[4, 6]]);
+  const file = new URL(`data:,${encodeURIComponent('time,stream,price')}`);
+  await expect(pushSeries(file)).rejects.toThrow(); // not a file
+  const before = await push('ETH/USD', 6);
+  await expect(pushSeries('time,stream,price\n1s,ETH/USD,1\n2s,DOGE/USD,1\n')).rejects.toMatchObject({
+    argument: 'line 3: stream',
+    message: expect.stringMatching(/^line 3: No stream is named "DOGE\/USD"/),
+  });
+  expect((await client.latest('ETH/USD')).report).toEqual(before); // nothing of it was pushed
+  await expect(pushSeries(`time,stream,price\n${t0},ETH/USD,1\n`)).rejects.toThrow(/^line 2: The report of ETH/);
+});
+
+const sizes = { oracles: 16, faulty: 5 };
+
+test.each([
+  ['the usual size', {}, 4, 2],
+  ['a main network', sizes, 16, 6],
+  ['one oracle', { oracles: 1 }, 1, 1],
+])('signers: reports of %s verify, pushed and simulated', async (_, size, oracles, signatures) => {
+  const sandbox = await start({ streams: ['ETH/USD'], simulated: ['BTC/USD'], ...size });
+  expect(Object.values(sandbox.signers).map(({ addresses }) => addresses.length)).toEqual([oracles]);
+  await sandbox.advance('2s');
+  const pushed = await sandbox.push('ETH/USD', '4200.55');
+  const { report: simulated } = await sandbox.client.latest('BTC/USD');
+  for (const report of [pushed, simulated]) {
+    const verdict = verify(report, sandbox.signers);
+    expect(verdict.ok && verdict.signers).toHaveLength(signatures);
+  }
+  expect(sandbox.signers).toEqual((await sandbox.client.signers()).signers);
+});
+
+test('signers: those of a rotation are added, as large as before', async () => {
+  const scenario = { at, streams: ['ETH/USD'], events: [{ at: '2s', type: 'rotate' }] };
+  const sandbox = await start({ scenario, ...sizes });
+  const [before] = Object.keys(sandbox.signers);
+  await sandbox.advance('5s');
+  expect(Object.values(sandbox.signers).map(({ f, addresses }) => [f, addresses.length])).toEqual([
+    [5, 16],
+    [5, 16],
+  ]);
+  const verdict = verify((await sandbox.client.latest('ETH/USD')).report, sandbox.signers);
+  expect(verdict).toMatchObject({ ok: true, configDigest: expect.not.stringContaining(String(before)) });
+});
+
+test.each([
+  ['a version', { schema: 99 }, /^0x0063/],
+  ['a version of a network in milliseconds', { feedId: `0x1fff${'ab'.repeat(30)}` }, /^0x1fff/],
+])(
+  'push: reports of %s that nobody knows are read, streamed and verified, and decoded by no client',
+  async (_, schema, prefix) => {
+    const sandbox = await start({ streams: [{ name: 'NEW/USD', ...schema }], at });
+    const feedId = sandbox.feedId('NEW/USD');
+    expect(feedId).toMatch(prefix);
+    const client = createClient({ baseUrl: sandbox.url, userId: sandbox.userId, secret: sandbox.secret });
+    const streamed = client.stream([feedId])[Symbol.asyncIterator]();
+    const next = streamed.next();
+    await sandbox.subscribed('NEW/USD');
+    const pushed = await sandbox.push('NEW/USD', '4200.55', { fields: { nativeFee: '0.5' } });
+    expect((await next).value).toEqual(pushed);
+    await streamed.return?.();
+    expect((await client.latest(feedId)).report).toEqual(pushed);
+    expect([pushed.feedID, pushed.observationsTimestamp]).toEqual([feedId, t0]);
+    expect(verify(pushed, sandbox.signers)).toMatchObject({ ok: true, decoded: undefined });
+    expect(() => decode(pushed)).toThrow(expect.objectContaining({ code: 'unknown_schema' }));
+    expect(pushed.fullReport).toContain((420_055n * 10n ** 16n).toString(16)); // the price, for a client that will know it
+    await expect(sandbox.push('NEW/USD', 1, { bid: 1 })).rejects.toMatchObject({ argument: 'bid' });
+  },
+);
+
+test('advance: a fault of a scenario whose ID is taken is a problem; time runs on, and no second lacks its report', async () => {
+  const fault = { type: 'fault', fault: 'latency=1ms,id=mine' };
+  const scenario = { at, streams: ['BTC/USD'], events: [10, 20].map((second) => ({ ...fault, at: `${second}s` })) };
+  const sandbox = await start({ scenario });
+  const { advance, now, client } = sandbox;
+  await advance('15s');
+  expect(sandbox.problems).toEqual([]);
+  await advance('15s');
+  expect(now()).toEqual(new Date((t0 + 30) * 1_000));
+  expect((await client.page('BTC/USD', t0, 100)).reports.map((report) => report.observationsTimestamp - t0)).toEqual(
+    Array.from({ length: 31 }, (_, second) => second),
+  );
+  expect(sandbox.problems).toEqual([
+    '2026-03-13T14:30:20Z: id is "mine", expected one that no other fault has. Remove that one first.',
+  ]);
+});
+
+const closed = { name: 'SandboxError', argument: 'sandbox', message: 'The sandbox is closed. Start another one.' };
+
+test.each(['memory', 'folder'] as const)('advance: closed meanwhile, it is rejected as closed (%s)', async (store) => {
+  const sandbox = await start({ simulated: ['BTC/USD'], at, store });
+  const advanced = sandbox.advance('1h');
+  const settled = expect(advanced).rejects.toMatchObject(closed);
+  await expect.poll(() => sandbox.now().getTime(), { interval: 1 }).toBeGreaterThan(t0 * 1_000);
+  await sandbox.close();
+  await settled;
+});
+
+test('advance: closed at any point of a rotation, it is rejected as closed', { timeout: 30_000 }, async () => {
+  const events = Array.from({ length: 50 }, (_, i) => ({ at: `${i + 1}s`, type: 'rotate' }));
+  for (let turns = 0; turns < 20; turns += 1) {
+    const sandbox = await start({ scenario: { at, streams: ['BTC/USD'], events } });
+    const settled = expect(sandbox.advance('60s')).rejects.toMatchObject(closed);
+    for (let i = 0; i < turns; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    await sandbox.close();
+    await settled;
+  }
+});
+
+/** Runs a program in a process of its own; resolves with what it printed, once it has ended by itself. */
+const runProgram = async (program: string): Promise<string> => {
+  const entry = new URL('./index.ts', import.meta.url).href;
+  const tsx = import.meta.resolve('tsx');
+  const text = `import(${JSON.stringify(entry)}).then(async ({ startSandbox }) => {${program}});`;
+  const args = ['--conditions=source', '--import', tsx, '--eval', text]; // --input-type would fail in the threads of a folder
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
+  return `${stdout}${stderr}`;
+};
+
+test.for(['memory', 'folder'])(
+  'sandbox: one in %s that is not closed does not keep the process alive, and pushes and reads finish',
+  async (store) => {
+    const printed = await runProgram(`
+    const sandbox = await startSandbox({ streams: ['ETH/USD'], store: '${store}' });
+    await sandbox.push('ETH/USD', 7);
+    const stream = sandbox.client.stream(['ETH/USD']);
+    await sandbox.subscribed('ETH/USD');
+    setTimeout(() => sandbox.push('ETH/USD', 8), 100);
+    for await (const report of stream) {
+      console.log(report.feedID === sandbox.feedId('ETH/USD'));
+      break;
+    }
+    await fetch(sandbox.url + '/time');
+    console.log('the end');
+  `);
+    expect(printed).toBe('true\nthe end\n');
+  },
+);
+
+test('sandbox: twelve in one process warn of nothing', async () => {
+  const printed = await runProgram(`
+    const start = () => startSandbox({ streams: ['ETH/USD'] });
+    const sandboxes = await Promise.all(Array.from({ length: 12 }, start));
+    await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
+    console.log('closed');
+  `);
+  expect(printed).toBe('closed\n');
 });

@@ -1,5 +1,5 @@
 // A sandbox inside of a test: a node of its own, with a client, an account, and control over reports, time and faults.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, type ClientOptions, createClient } from '@sealpost/client';
@@ -18,11 +18,15 @@ import {
   type EmbeddedSandbox,
   type Fault,
   FaultError,
+  inRow,
   type JournaledRequest,
   openEmbeddedSandbox,
   type Price,
   type PushOptions,
+  readSeries,
+  rowError,
   SandboxError,
+  type SeriesRow,
   type SignReport,
   type TrackedFault,
   unexpected,
@@ -33,12 +37,11 @@ import {
   type Choices,
   type ChosenScenario,
   type ChosenStream,
+  createStreamNames,
+  type Duration,
   readOptions,
   type SandboxOptions,
 } from './options.ts';
-import { pushSeries, type Series } from './push-series.ts';
-import { createStreamNames } from './stream-names.ts';
-import type { Duration } from './times.ts';
 
 /** A fault that is set. `matched` and `applied` count: how often it could have acted, and how often it did. */
 export type SandboxFault = {
@@ -332,4 +335,27 @@ const waitForSubscribers = async (
       );
     await new Promise((resolve) => setTimeout(resolve, subscribedLookMs));
   }
+};
+
+export type Series = string | URL | readonly SeriesRow[];
+
+type SeriesParts = {
+  readonly nowMs: () => number;
+  readonly find: (stream: string) => ChosenStream;
+  readonly push: (stream: ChosenStream, price: Price, options: PushOptions) => Promise<ReportJson>;
+};
+
+/** Pushes each price at its time. Nothing is pushed if a row cannot be read or names a stream that there is not. */
+export const pushSeries = async (
+  series: Series,
+  { nowMs, find, push }: SeriesParts,
+): Promise<readonly ReportJson[]> => {
+  const rows = readSeries(series instanceof URL ? await readFile(series, 'utf8') : series, nowMs());
+  const streams = rows.map(({ where, stream }) => inRow(where, () => find(stream)));
+  const reports: ReportJson[] = [];
+  for (const [i, { where, price, options, ms }] of rows.entries()) {
+    const pushing = push(streams[i] as ChosenStream, price, { ...options, at: new Date(ms) }); // one for each row
+    reports.push(await pushing.catch((error: unknown) => Promise.reject(rowError(where, error))));
+  }
+  return reports;
 };

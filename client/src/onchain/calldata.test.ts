@@ -2,8 +2,7 @@ import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../tests/support/signed-reports.ts';
 import { SealpostError } from '../errors.ts';
-import { setConfigCalldata, verifierFunctions, verifyBulkCalldata, verifyCalldata } from './calldata.ts';
-import { feeTokens } from './fee-tokens.ts';
+import { feeTokens, setConfigCalldata, verifierFunctions, verifyBulkCalldata, verifyCalldata } from './calldata.ts';
 
 const { report: sign, signerSets } = await createSignedReports();
 const fullReport = `0x${Buffer.from(sign(secondStream(1), 1_763_200_000, 1_763_200_001).fullReport).toString('hex')}`;

@@ -8,8 +8,7 @@ import { type Answered, type AttemptState, attempt, type Outcome } from './attem
 import { type Call, type InnerCallOptions, openCall, timerMaxMs } from './call.ts';
 import { type Clock, createClock } from './clock.ts';
 import type { SigningKey } from './credentials.ts';
-import { createEndpoints, type Endpoints } from './endpoints.ts';
-import { createHolds, type Holds } from './holds.ts';
+import { createEndpoints, createHolds, type Endpoints, type Holds } from './endpoints.ts';
 import { authOf, pathOf } from './paths.ts';
 
 /** Headers of a request, and the key that signed them; undefined without credentials. */

@@ -7,7 +7,7 @@ import type { Account } from '../store/store.ts';
 import { addSecret, revokeSecret, switchAccount } from './account-changes.ts';
 import { type AuthValues, createAuthenticator } from './authenticate.ts';
 import { createCallers, type SecretNotOpened } from './callers.ts';
-import { createMissingKeys } from './missing-keys.ts';
+import { createMissingKeys } from './key-announcement.ts';
 import { createSecretBox } from './secrets.ts';
 
 const nowMs = 1_763_200_000_000;

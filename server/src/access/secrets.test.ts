@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { takeLock } from '../runtime/process-lock.ts';
+import { acquireLock } from '../runtime/process-lock.ts';
 import { addOpeningKey, createKeyFile, openKeyFile, openSecretBox } from './key.ts';
 import { createSecret, createSecretBox, parseKey, SecretBoxError } from './secrets.ts';
 
@@ -211,7 +211,7 @@ test('key: while another process changes the file, none is added, and the error 
   const [keyFile, next] = [join(home, 'sealpost.key'), join(home, 'next.key')];
   for (const path of [keyFile, next]) createKeyFile(path);
   const before = readFileSync(keyFile, 'utf8');
-  const unlock = await takeLock(`${keyFile}.lock`, () => new Error('taken'));
+  const unlock = await acquireLock(`${keyFile}.lock`, () => new Error('taken'));
   const busy = `Process ${process.pid} is changing ${keyFile}. Wait for it and run this command again.`;
   await expect(addOpeningKey(keyFile, next, 0)).rejects.toThrow(busy);
   expect(readFileSync(keyFile, 'utf8')).toBe(before);

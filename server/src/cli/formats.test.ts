@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   cleanOutput,
+  createPaint,
   formatBytes,
   formatDuration,
   formatMoment,
@@ -11,7 +12,6 @@ import {
   toJsonLine,
   withoutControls,
 } from './formats.ts';
-import { createPaint } from './paint.ts';
 import { createProgress, renderProgress } from './progress.ts';
 
 const plain = createPaint({}, {});

@@ -1,6 +1,6 @@
 // Runs commands in the test's own process, as the real program does, with what they write collected.
 import { Readable } from 'node:stream';
-import { createPaint } from './paint.ts';
+import { createPaint } from './formats.ts';
 import { runProgram } from './program.ts';
 import type { Session } from './session.ts';
 

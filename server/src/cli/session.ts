@@ -4,8 +4,7 @@ import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { writeAll } from '../runtime/file-replacement.ts';
 import { hasReaderLeft } from './failure.ts';
-import { cleanOutput, toJsonLine } from './formats.ts';
-import { createPaint, type Paint } from './paint.ts';
+import { cleanOutput, createPaint, type Paint, toJsonLine } from './formats.ts';
 
 /** The stream for messages to people; on a terminal it shows the progress bar. */
 export type MessageStream = {

@@ -1,7 +1,6 @@
 // Starts a node and stops it without failed requests: the write path, the public listener in this process or in workers, the private listener, log and metrics.
 import { openSecretBox } from '../access/key.ts';
-import { announceKeys } from '../access/key-announcement.ts';
-import { createMissingKeys } from '../access/missing-keys.ts';
+import { announceKeys, createMissingKeys } from '../access/key-announcement.ts';
 import type { Settings } from '../config/config.ts';
 import { type Log, openLog } from '../observe/log.ts';
 import { createMetrics, renderMetrics, sumMetrics } from '../observe/metrics.ts';

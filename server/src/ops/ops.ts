@@ -1,13 +1,15 @@
 // The private listener: probes, metrics and, where this process ingests, POST /ingest and below. Never put it on a public address.
+
 import {
   createServer as createHttpServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
   type Server,
   type ServerResponse,
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, isIP, type Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
 import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import {
@@ -29,7 +31,32 @@ import { timedOut, within } from '../runtime/deadline.ts';
 import { continueIfAsked } from '../runtime/expectation.ts';
 import type { TlsPair } from '../runtime/tls-files.ts';
 import { urlHost } from '../runtime/urls.ts';
-import { createPageCheck, type PageRefusal } from './web-pages.ts';
+
+/** Why a request is rejected. */
+export type PageRefusal = { readonly code: 'forbidden' | 'unknown_host'; readonly message: string };
+
+/** Names that no public name server can point at this machine, and addresses, which are none. */
+const isLocal = (host: string): boolean =>
+  isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !host.includes('.') || /\.(?:internal|local|localhost)$/.test(host);
+
+/** Looks at the headers of a request; `names` are the other names that the listener is reached by. Undefined lets it in. */
+export const createPageCheck = (names: readonly string[]) => {
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  return (headers: IncomingHttpHeaders): PageRefusal | undefined => {
+    const site = headers['sec-fetch-site'];
+    if (headers.origin !== undefined || (site !== undefined && site !== 'none')) {
+      const message =
+        'Web pages cannot use the private listener. Use a program that sends no Origin header, or enter the address in the browser yourself.';
+      return { code: 'forbidden', message };
+    }
+    const host = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
+    if (isLocal(host) || known.has(host)) return undefined;
+    return {
+      code: 'unknown_host',
+      message: `The private listener does not answer for the host ${host.slice(0, 253)}. Use an IP address or a local name, or add it to the setting opsHosts.`,
+    };
+  };
+};
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
 export type ReadyCheck = () => string | undefined | Promise<string | undefined>;

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { FileBusyError, followLinks, replaceFile, writeAll } from './file-replacement.ts';
-import { takeLock } from './process-lock.ts';
+import { acquireLock } from './process-lock.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sealpost-replaced-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -45,7 +45,7 @@ test('file replacement: each of many changes at once sees the one before it', as
 test('file replacement: a file that another process replaces is left alone until that one is done; one that was killed is not waited for', async () => {
   const path = join(createFolder(), 'file');
   writeFileSync(path, 'before');
-  const unlock = await takeLock(`${path}.lock`, () => new Error('taken'));
+  const unlock = await acquireLock(`${path}.lock`, () => new Error('taken'));
   let asked = 0;
   const change = () => `${++asked}`;
   await expect(replaceFile(path, change, 0)).rejects.toThrow(FileBusyError);

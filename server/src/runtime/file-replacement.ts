@@ -19,7 +19,7 @@ import {
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openNew, takeLock } from './process-lock.ts';
+import { openNew, acquireLock } from './process-lock.ts';
 
 /** Another process is replacing the file. */
 export class FileBusyError extends Error {
@@ -71,7 +71,7 @@ const lockFile = async (target: string, waitMaxMs: number): Promise<() => void> 
     new FileBusyError(`Process ${pid} is changing ${target}. Wait for it and run this command again.`);
   for (const endMs = performance.now() + waitMaxMs; ; await sleep(retryMs))
     try {
-      return await takeLock(`${target}.lock`, busy);
+      return await acquireLock(`${target}.lock`, busy);
     } catch (error) {
       if (!(error instanceof FileBusyError) || performance.now() >= endMs) throw error;
     }

@@ -10,7 +10,7 @@ const [processes, rounds] = [4, 12];
 
 /** Tries to take each lock at the same moments as the others do, and prints which ones it got; keeps them until the end. */
 const program = `
-  import { takeLock } from ${JSON.stringify(fileURLToPath(new URL('./process-lock.ts', import.meta.url)))};
+  import { acquireLock } from ${JSON.stringify(fileURLToPath(new URL('./process-lock.ts', import.meta.url)))};
   const [folder] = process.argv.slice(1);
   const got = [];
   process.stdout.write('ready ');
@@ -18,7 +18,7 @@ const program = `
   const startMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
   for (let i = 0; i < ${rounds}; i++) {
     while (Date.now() < startMs + i * 100);
-    const taking = takeLock(folder + '/' + i + '/lock', () => new Error('taken'));
+    const taking = acquireLock(folder + '/' + i + '/lock', () => new Error('taken'));
     await taking.then(() => got.push(i), () => {});
   }
   console.log(JSON.stringify(got));

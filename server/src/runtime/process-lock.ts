@@ -36,7 +36,7 @@ export const claimLock = (path: string, token: string, locked: (pid: number) => 
 };
 
 /** Takes a lock, as `claimLock`, for callers without an order of their own: a file that only one process can create gives them one. Returns the way to give it back. */
-export const takeLock = async (path: string, locked: (pid: number) => Error): Promise<() => void> => {
+export const acquireLock = async (path: string, locked: (pid: number) => Error): Promise<() => void> => {
   const [turn, token] = [`${path}.turn`, randomUUID()];
   for (let file = openNew(turn); ; file = openNew(turn)) {
     if (file !== undefined) {

@@ -19,11 +19,11 @@ import {
   effectsOn,
   isPriceEffect,
   type MarketEffect,
+  observedFor,
   type ResumptionEffect,
   type RotationEffect,
   type SilenceEffect,
 } from './effects.ts';
-import { observedFor } from './silences.ts';
 import { createSpecStream, type StreamSpec } from './stream-specs.ts';
 
 export type ScenarioOptions = NetworkOptions & {

@@ -15,7 +15,7 @@ import { usageError } from '../failure.ts';
 import { printJson, type Session, untilAborted } from '../session.ts';
 import { withStore } from '../store-access.ts';
 import { readVersion } from '../version.ts';
-import { readIngestToken } from './ingest/token.ts';
+import { readIngestToken } from './ingest/remote.ts';
 
 const loopback = /^(127\.|::1$|localhost$)/;
 

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
-import { createPaint } from '../paint.ts';
+import { createPaint } from '../formats.ts';
 import { against } from '../reading-sample.fixture.ts';
 import { runCommand } from '../sample-session.fixture.ts';
 import type { Session } from '../session.ts';

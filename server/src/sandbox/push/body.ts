@@ -6,14 +6,33 @@ import {
   type Hex,
   isSchemaVersion,
   type ReportBody,
+  realDateMs,
   reportSchemas,
   schemaVersionOf,
   timeResolutionOf,
 } from '@sealpost/protocol';
 import type { Window } from '../../store/store.ts';
+import { clockMaxMs } from '../clock.ts';
 import { SandboxError, unexpected } from './errors.ts';
-import type { Moment } from './moments.ts';
 import { type Price, parsePrice } from './prices.ts';
+
+/** A date, `'2026-03-13T14:30:00Z'`, or Unix seconds, as reports have them. */
+export type Moment = Date | string | number;
+
+const dated = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+const msOf = (value: unknown): number => {
+  if (value instanceof Date) return value.getTime();
+  if (typeof value === 'number') return value * 1_000;
+  return typeof value === 'string' && dated.test(value) ? realDateMs(value) : Number.NaN;
+};
+
+/** A moment in ms. */
+export const parseMoment = (argument: string, value: unknown): number => {
+  const ms = msOf(value);
+  if (Number.isInteger(ms) && ms >= 0 && ms <= clockMaxMs) return ms;
+  throw unexpected(argument, value, "a Date, a date such as '2026-03-13T14:30:00Z', or Unix seconds, before 2106");
+};
 
 /** The stream of a pushed report, with its name for errors. */
 export type PushedStream = { readonly feedId: FeedId; readonly name: string };

@@ -5,9 +5,8 @@ import type { AdminView } from '../../store/admin-snapshot.ts';
 import type { Window } from '../../store/store.ts';
 import { stepMaxMs } from '../clock.ts';
 import type { SignReport } from '../faults/faults.ts';
-import { createBody, type PushedStream, type PushOptions, unitMsOf } from './body.ts';
+import { createBody, type Moment, type PushedStream, type PushOptions, parseMoment, unitMsOf } from './body.ts';
 import { SandboxError, unexpected } from './errors.ts';
-import { type Moment, parseMoment } from './moments.ts';
 import { type Price, parsePrice } from './prices.ts';
 
 export type PushParts = {

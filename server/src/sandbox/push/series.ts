@@ -1,8 +1,11 @@
 // Series of prices: a CSV text, or rows, in the order of their times. An error names the line, or the row.
+
+import type { FeedId } from '@sealpost/protocol';
 import { durationMs } from '../faults/fields.ts';
-import type { PushOptions } from './body.ts';
+import { type Catalog, type CompiledEvent, eventFeedIds } from '../scenario/compile.ts';
+import { createBody, type Moment, type PushOptions, parseMoment } from './body.ts';
 import { SandboxError, unexpected } from './errors.ts';
-import { type Moment, parseMoment } from './moments.ts';
+import type { PushAct } from './outcomes.ts';
 import { type Price, parsePrice } from './prices.ts';
 
 /** One price. `time` is a moment, or a duration such as `'10s'` after the start of the series. */
@@ -145,3 +148,26 @@ const readCell = (cell: string): string =>
     .trim()
     .replace(/^"(.*)"$/, '$1')
     .trim();
+
+/** Throws a SandboxError or a ScenarioError that names the line. */
+export const compileSeries = (rows: readonly TimedRow[], catalog: Catalog): CompiledEvent => {
+  const found = new Map<string, Catalog[number]>();
+  const streamOf = (asked: string, where: string): Catalog[number] => {
+    const known = found.get(asked);
+    if (known !== undefined) return known;
+    const [feedId] = eventFeedIds(asked, catalog, where);
+    const stream = catalog.find((one) => one.feedId === feedId) as Catalog[number]; // or it threw
+    found.set(asked, stream);
+    return stream;
+  };
+  const acts = rows.map(({ where, ms, stream: asked, price, options }): PushAct => {
+    const stream = streamOf(asked, where);
+    const window = { validFromMs: ms, observationsMs: ms };
+    inRow(where, () => createBody(stream, parsePrice('price', price), window, options));
+    const report = { stream, price, options: { ...options, at: new Date(ms) } };
+    return { kind: 'push', second: Math.ceil(ms / 1_000), report };
+  });
+  const feedIds: readonly FeedId[] = [...new Set([...found.values()].map(({ feedId }) => feedId))];
+  const silence = { kind: 'silence', from: 0, to: Number.POSITIVE_INFINITY, feedIds, backfill: false } as const;
+  return { effects: [silence], acts };
+};

@@ -13,8 +13,8 @@ import {
 } from '../faults/fields.ts';
 import { commonFields } from '../faults/kinds.ts';
 import { FaultError, faultSchema, parseFault } from '../faults/parse.ts';
+import { parseMoment } from '../push/body.ts';
 import { SandboxError } from '../push/errors.ts';
-import { parseMoment } from '../push/moments.ts';
 import { parsePrice } from '../push/prices.ts';
 
 export type EventRow = {

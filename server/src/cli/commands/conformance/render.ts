@@ -1,8 +1,7 @@
 // The report of a run on a terminal and as JSON.
 import { groupOf } from '../../../conformance/check.ts';
 import type { CheckOutcome, ExtensionResult, RunReport } from '../../../conformance/run.ts';
-import { formatNumberOf, withoutControls } from '../../formats.ts';
-import type { Paint } from '../../paint.ts';
+import { formatNumberOf, type Paint, withoutControls } from '../../formats.ts';
 import { serverAddress } from '../../remote-client.ts';
 import { type CurlOptions, toCurl } from './curl.ts';
 

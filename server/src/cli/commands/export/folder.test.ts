@@ -13,7 +13,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { streamOfSchema } from '../../../../../tests/support/exports/schema-reports.ts';
 import { act, openRunningIngest, testStream } from '../../../../../tests/support/running-ingest.ts';
-import { takeLock } from '../../../runtime/process-lock.ts';
+import { acquireLock } from '../../../runtime/process-lock.ts';
 import { runCommand } from '../../sample-session.fixture.ts';
 import { filesOf, midnight, now, openExportSample, report, signerSets, wide } from './export-sample.fixture.ts';
 
@@ -248,7 +248,7 @@ test('a second export into a folder is rejected while one runs; the lock of a de
   await run([wide, '--to', '5', '--out', out]);
   const lock = join(out, '_sealpost-export.lock');
   expect(existsSync(lock)).toBe(false);
-  const unlock = await takeLock(lock, () => new Error('taken'));
+  const unlock = await acquireLock(lock, () => new Error('taken'));
   expect(await run([wide, '--to', '5', '--out', out])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(`is running: process ${process.pid}`),

@@ -7,7 +7,7 @@ import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId, parseFeedId, withoutTrailing } from '@sealpost/protocol';
 import { openDraft } from '../../../runtime/file-replacement.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
-import { takeLock } from '../../../runtime/process-lock.ts';
+import { acquireLock } from '../../../runtime/process-lock.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 const recordName = '_sealpost-export.json';
@@ -71,7 +71,7 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
   const { path, extension } = request;
   const found = await request.find(readRecord(request)?.streams ?? []); // before the folder is made: a mistake leaves none
   makeFolder(path);
-  const release = await takeLock(join(path, lockName), (pid) => {
+  const release = await acquireLock(join(path, lockName), (pid) => {
     const text = `An export into ${path} is running: process ${pid}. Wait for it, or choose another folder.`;
     return new CommandError(exitCodes.refused, text);
   });

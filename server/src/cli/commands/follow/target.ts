@@ -10,8 +10,7 @@ import { CommandError, exitCodes } from '../../failure.ts';
 import type { Session } from '../../session.ts';
 import { storeExists, withStore } from '../../store-access.ts';
 import { type LocalIngest, openLocalIngest, requireRegistered, signersFirst } from '../ingest/lines.ts';
-import { askPlaces, parseIngestUrl, sendLines, TransientError } from '../ingest/remote.ts';
-import { readIngestToken } from '../ingest/token.ts';
+import { askPlaces, parseIngestUrl, readIngestToken, sendLines, TransientError } from '../ingest/remote.ts';
 import type { Administer } from './catalog.ts';
 
 export type MirrorTarget = {

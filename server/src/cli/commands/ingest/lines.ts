@@ -13,9 +13,8 @@ import { toJsonLine } from '../../formats.ts';
 import { type Advance, createProgress } from '../../progress.ts';
 import { printJson, type Session, withoutReader } from '../../session.ts';
 import { storeExists } from '../../store-access.ts';
-import { parseIngestUrl, sendLines } from './remote.ts';
+import { parseIngestUrl, readIngestToken, sendLines } from './remote.ts';
 import { createTally, type IngestTally, renderTally } from './tally.ts';
-import { readIngestToken } from './token.ts';
 
 /** The settings of every command that takes reports in. */
 export const ingestSettings: readonly SettingName[] = [

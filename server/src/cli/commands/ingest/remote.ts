@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { withoutTrailing } from '@sealpost/protocol';
+import { type ResolvedSettings, type SettingSource, settingsTable } from '../../../config/config.ts';
 import type { MirrorPlace, MirrorRequest } from '../../../ingest/mirror.ts';
 import { afterRejection } from '../../../ingest/rejections.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
 import { parseMirrorPlaces, renderMirrorRequest } from '../../../ingest/sources/mirror-json.ts';
 import { anySignal } from '../../../runtime/deadline.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
+import { readPrivateFile } from '../../private-file.ts';
 import { commandAgent } from '../../version.ts';
 import { createSentLines, type SentLines } from './sent-lines.ts';
 
@@ -281,4 +283,19 @@ export const askPlaces = async (
   } catch (error) {
     throw error instanceof CommandError ? error : explainConnection(error, url);
   }
+};
+
+const precedence: readonly SettingSource[] = ['flag', 'environment', 'file', 'default'];
+
+/** The token; undefined when none is set. Of token and token file, the one from the earlier source counts. */
+export const readIngestToken = async ({ values, sources }: ResolvedSettings): Promise<string | undefined> => {
+  const { ingestToken: token, ingestTokenFile: path } = values;
+  const rank = (source: SettingSource) => precedence.indexOf(source);
+  const fileComesFirst = token === undefined || rank(sources.ingestTokenFile) < rank(sources.ingestToken);
+  if (path === undefined || !fileComesFirst) return token;
+  const text = await readPrivateFile(path);
+  const { parse, expected } = settingsTable.ingestToken;
+  const read = parse(text.trim());
+  if (read === undefined) throw usageError(`${path} does not contain an ingest token, expected ${expected}.`);
+  return read;
 };

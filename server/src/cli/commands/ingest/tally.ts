@@ -1,7 +1,6 @@
 // Counts the results of lines, and renders the summary.
 import type { LineResult } from '../../../ingest/report-line.ts';
-import { formatCount, formatNumberOf } from '../../formats.ts';
-import type { Paint } from '../../paint.ts';
+import { formatCount, formatNumberOf, type Paint } from '../../formats.ts';
 
 /** Rejections with one code: their number, and the first one. */
 type RefusalCount = { count: number; readonly firstLine: number; readonly message: string };

@@ -1,8 +1,7 @@
 // What a sandbox prints when it is ready.
 import type { Node } from '../../../node/node.ts';
-import type { SandboxAccount } from '../../../sandbox/accounts.ts';
+import type { SandboxAccount, SandboxCredentials } from '../../../sandbox/accounts.ts';
 import type { Chain } from '../../../sandbox/chain/chain.ts';
-import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
 import type { SandboxState } from '../../../sandbox/director.ts';
 import { formatNumberOf } from '../../formats.ts';
 import { printJson, type Session } from '../../session.ts';

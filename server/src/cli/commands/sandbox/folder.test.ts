@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { deriveCredentials } from '../../../sandbox/credentials.ts';
+import { deriveCredentials } from '../../../sandbox/accounts.ts';
 import { openSandboxFolder } from './folder.ts';
 
 afterEach(() => vi.unstubAllEnvs());

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describeFileFailure } from '../../../runtime/file-failure.ts';
 import { makeFolder } from '../../../runtime/make-folder.ts';
-import { takeLock } from '../../../runtime/process-lock.ts';
-import type { SandboxCredentials } from '../../../sandbox/credentials.ts';
+import { acquireLock } from '../../../runtime/process-lock.ts';
+import type { SandboxCredentials } from '../../../sandbox/accounts.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 export type SandboxFolder = {
@@ -69,7 +69,7 @@ const claimFolder = async (path: string): Promise<() => void> => {
   if (!isSandbox(path) && readdirSync(path).length > 0)
     throw usageError(`${path} is not empty, and not a sandbox's folder. Use another one: --dir FOLDER.`);
   writeFileSync(join(path, markerFile), `${JSON.stringify({ isSealpostSandbox: true })}\n`, { mode: 0o600 });
-  return takeLock(join(path, 'sandbox.lock'), (pid) => {
+  return acquireLock(join(path, 'sandbox.lock'), (pid) => {
     const text = `A sandbox is running in ${path} (process ${pid}). Stop it, or use another folder: --dir FOLDER.`;
     return new CommandError(exitCodes.unavailable, text);
   });

@@ -1,10 +1,9 @@
 // The file of `sealpost sandbox --prices`: its streams, and when it starts. Errors name the file and the line.
 import { parseSpecName, type StreamSpec } from '@sealpost/simulator';
 import { SandboxError } from '../../../sandbox/push/errors.ts';
-import { firstDateMs, readSeries } from '../../../sandbox/push/series.ts';
+import { compileSeries, firstDateMs, readSeries } from '../../../sandbox/push/series.ts';
 import type { Catalog, CompiledEvent } from '../../../sandbox/scenario/compile.ts';
 import { ScenarioError } from '../../../sandbox/scenario/parse.ts';
-import { compileSeries } from '../../../sandbox/scenario/series.ts';
 import { usageError } from '../../failure.ts';
 import { readFileAndMode } from '../../private-file.ts';
 
