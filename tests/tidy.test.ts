@@ -75,6 +75,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   'server/src/cluster': [
+    'protocol',
     'server/src/access',
     'server/src/connections',
     'server/src/live',

@@ -1,4 +1,5 @@
 // The delay before the next attempt, and a sleep that an abort ends.
+import { backoffMs } from '@sealpost/protocol';
 import { SealpostError } from './errors.ts';
 import { sleepOnTimer } from './request/call.ts';
 
@@ -34,7 +35,7 @@ export const backOffMs = (
   random: () => number,
   retryAfterMs = 0,
 ): number => {
-  const halfMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 20)) / 2;
+  const halfMs = backoffMs(failures, minMs, maxMs) / 2;
   return Math.round((retryAfterMs || halfMs) + random() * halfMs);
 };
 

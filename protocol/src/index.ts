@@ -1,6 +1,7 @@
 // The package's entry point. The subpaths ./request-signing and ./report-json are for programs that only sign or render.
 
 export * from './api.ts';
+export * from './backoff.ts';
 export * from './bodies.ts';
 export * from './catalog.ts';
 export * from './errors.ts';

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { within } from '../runtime/deadline.ts';
+import { createFailureState } from '../runtime/failure-state.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { KeyHolders, RetentionLimits } from '../store/nodes.ts';
 import { activeSecrets } from './account-changes.ts';
@@ -19,15 +20,14 @@ export const announceKeys = (
 ): (() => Promise<void>) => {
   // Containers may have the same host name, and each a process 1: the ID keeps their announcements apart.
   const node = `${hostname()}, process ${process.pid}, ID ${randomBytes(6).toString('hex')}`;
-  let isTroubled = false;
+  const state = createFailureState<Error>({ began: onTrouble });
   let underWay: Promise<void> | undefined;
   const announce = async (): Promise<void> => {
     try {
       await holders.announce({ node, keyIds: box.keyIds(), retention });
-      isTroubled = false;
+      state.worked();
     } catch (error) {
-      if (!isTroubled) onTrouble(error);
-      isTroubled = true;
+      state.failed(error as Error); // of the store
     }
   };
   const say = (): void => {

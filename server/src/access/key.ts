@@ -3,10 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { describeFileFailure } from '../runtime/file-failure.ts';
 import { createPrivateFile, FileBusyError, replaceFile } from '../runtime/file-replacement.ts';
-import { makeFolder } from '../runtime/make-folder.ts';
-import { isOpenToOthers } from '../runtime/private-mode.ts';
+import { describeFileFailure, isOpenToOthers, makeFolder } from '../runtime/files.ts';
 import { createSecretBox, parseKey, readKeyFile, type SecretBox, SecretBoxError } from './secrets.ts';
 
 /** The settings that lead to the key. */

@@ -1,5 +1,6 @@
 // Shares one rate limit between the nodes on a store (D86): a few times a second each node publishes the tokens that it granted and counts those
 // of the others. In between each decides alone; while the store is unavailable, every node grants the whole limit.
+import { createFailureState } from '../runtime/failure-state.ts';
 import type { NodeExchange } from '../store/nodes.ts';
 import type { SpentByTable } from './limit-exchange.ts';
 import type { SpentTokens } from './rate-limit.ts';
@@ -25,7 +26,8 @@ const rowsMax = 10_000;
 export const createLimitSharing =
   (nodes: NodeExchange, onTrouble: (message: string, error: unknown) => void): ShareLimits =>
   ({ collect, receive }) => {
-    let isTroubled = false;
+    const text = 'Rate limits could not be exchanged with other nodes. Each node applies the whole limit.';
+    const state = createFailureState<Error>({ began: (error) => onTrouble(text, error) });
     let underWay: Promise<void> | undefined;
     let collectedAtMs = performance.now();
     /** What was given since the last call, unless that was too long ago: an exchange may take as long as a reading of the store. */
@@ -39,11 +41,9 @@ export const createLimitSharing =
       // Counts of a failed exchange are dropped: published late, they would limit accounts for requests of long ago.
       try {
         for (const told of await nodes.exchange(encode(collectInTime()))) receive(decode(told));
-        isTroubled = false;
+        state.worked();
       } catch (error) {
-        if (!isTroubled)
-          onTrouble('Rate limits could not be exchanged with other nodes. Each node applies the whole limit.', error);
-        isTroubled = true;
+        state.failed(error as Error); // of the store
       }
     };
     const timer = setInterval(() => {

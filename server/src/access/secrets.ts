@@ -2,7 +2,7 @@
 // cannot be stored as a hash (D60).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describeFileFailure } from '../runtime/file-failure.ts';
+import { describeFileFailure } from '../runtime/files.ts';
 
 /** Seals and opens secrets of users. */
 export type SecretBox = {

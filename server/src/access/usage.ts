@@ -1,6 +1,8 @@
 // Counts requests per account, route and UTC day, and records when each secret was last used (D109): in memory, added to the store every few seconds
 // and at shutdown. The counts of several processes add up in the store.
+
 import { dayMs } from '@sealpost/protocol';
+import { createFailureState } from '../runtime/failure-state.ts';
 import type { SecretUse, UsageRow, UsageStore } from '../store/store.ts';
 
 const minuteMs = 60_000;
@@ -47,26 +49,28 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
   const { usage, nowMs, onTrouble, flushEveryMs = flushEveryMsDefault } = options;
   const counts = createCounts(options.countsMax ?? countsMaxDefault);
   const uses = createSecretUses(options.countsMax ?? countsMaxDefault);
-  const notStored = createComplaint(onTrouble);
-  const tooMany = createComplaint(onTrouble);
+  const notStored = createFailureState<Error>({
+    began: (error) => onTrouble('The usage of accounts could not be stored. It is kept in memory and retried.', error),
+  });
+  const tooMany = createFailureState<string>({ began: (message) => onTrouble(message) });
   let isTooMany = false; // since the last flush
   let flushed = Promise.resolve();
   const store = async (): Promise<void> => {
     if (uses.isNewMinute(nowMs()))
       for (const { userId, secretId } of options.secretsInUse?.() ?? [])
         if (secretId !== undefined) uses.note(userId, secretId, nowMs());
-    if (!isTooMany) tooMany.over();
+    if (!isTooMany) tooMany.worked();
     isTooMany = false;
     const rows = counts.take();
     const used = uses.take();
     if (rows.length === 0 && used.length === 0) return;
     try {
       await usage.add(rows, used, nowMs());
-      notStored.over();
+      notStored.worked();
     } catch (error) {
       counts.putBack(rows);
       uses.putBack(used);
-      notStored.once('The usage of accounts could not be stored. It is kept in memory and retried.', error);
+      notStored.failed(error as Error); // of the store
     }
   };
   // One at a time: a caller that waits for a flush also waits for the one before.
@@ -80,27 +84,13 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
       if (kind !== 'request' || userId == null || route == null || code === 'rate_limited') return;
       if (counts.add(userId, route, Math.floor(nowMs() / dayMs))) return;
       isTooMany = true;
-      tooMany.once('Too many accounts to count. Some requests are missing from usage.');
+      tooMany.failed('Too many accounts to count. Some requests are missing from usage.');
     },
     noteSecret: uses.note,
     flush,
     stop: async () => {
       clearInterval(timer);
       await flush();
-    },
-  };
-};
-
-/** Tells of a trouble once until it is over. */
-const createComplaint = (tell: UsageCounterOptions['onTrouble']) => {
-  let told = false;
-  return {
-    once: (message: string, error?: unknown): void => {
-      if (!told) tell(message, error);
-      told = true;
-    },
-    over: (): void => {
-      told = false;
     },
   };
 };

@@ -4,8 +4,8 @@ import { ApiError } from '@sealpost/protocol';
 import { CommanderError } from 'commander';
 import { SecretBoxError } from '../access/secrets.ts';
 import { SettingError } from '../config/config.ts';
-import { describeFileFailure } from '../runtime/file-failure.ts';
 import { FileBusyError } from '../runtime/file-replacement.ts';
+import { describeFileFailure } from '../runtime/files.ts';
 import { CorruptRecordError, StoreError } from '../store/store.ts';
 
 /** Every exit code with its meaning; an interrupted command adds 128 + the signal's number, 130 for SIGINT. */

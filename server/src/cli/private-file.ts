@@ -1,7 +1,6 @@
 // Files with secrets: a file that other users can read is rejected. access/key.ts has the same rule for key files.
 import { open } from 'node:fs/promises';
-import { describeFileFailure } from '../runtime/file-failure.ts';
-import { isOpenToOthers } from '../runtime/private-mode.ts';
+import { describeFileFailure, isOpenToOthers } from '../runtime/files.ts';
 import { usageError } from './failure.ts';
 
 /** The error for a file that the command line names and that cannot be read. */

@@ -3,7 +3,7 @@
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { replaceFile } from '../runtime/file-replacement.ts';
-import { makeFolder } from '../runtime/make-folder.ts';
+import { makeFolder } from '../runtime/files.ts';
 import { usageError } from './failure.ts';
 import { readPrivateFile } from './private-file.ts';
 import type { Session } from './session.ts';

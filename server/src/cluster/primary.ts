@@ -2,6 +2,7 @@
 // (D63). worker.ts is the other side.
 import cluster, { type Worker } from 'node:cluster';
 import { createSecureContext } from 'node:tls';
+import { backoffMs } from '@sealpost/protocol';
 import type { ShareLimits } from '../access/node-limits.ts';
 import { createUsedSignatures } from '../access/used-signatures.ts';
 import { watchHandedOver } from '../connections/node-internals.ts';
@@ -9,7 +10,6 @@ import type { ReadPath } from '../node/read-path.ts';
 import type { NodeSettings } from '../node/write-path.ts';
 import { type MetricValues, sumMetrics, totalsOf } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
-import { backoffMs } from '../runtime/backoff.ts';
 import type { StartWatch } from '../runtime/start-watch.ts';
 import { programBeside } from '../runtime/threads.ts';
 import {

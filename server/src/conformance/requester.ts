@@ -1,6 +1,7 @@
 // Sends the requests of a run: signed, paced, retried when a failure may be transient, and logged. Stops when the deployment is down.
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { authHeaders, signRequest } from '@sealpost/protocol';
+import { authHeaders, backoffMs, signRequest } from '@sealpost/protocol';
 import { type ClockBounds, createClockEstimate } from './clock.ts';
 import {
   answerBytesMax,
@@ -132,7 +133,7 @@ export const createRequester = (parts: RequesterParts): Requester => {
         if (made.answer !== undefined) return made.answer;
         throw made.failure;
       }
-      await sleep(200 * 2 ** retry, undefined, { signal });
+      await sleep(backoffMs(retry, 200, 10_000), undefined, { signal });
     }
   };
   return {

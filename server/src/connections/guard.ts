@@ -1,5 +1,7 @@
 // Ends every connection of a listener, whatever its client does: it destroys those that ignore our FIN, never finish a TLS handshake or do not read,
 // and all at the deadline of a drain. Limits connections and unread bytes (D125, D126).
+
+import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { ApiError, errorOf } from '@sealpost/protocol';
@@ -41,7 +43,7 @@ export type GuardParts = {
 };
 
 /** How long a TLS handshake may take. */
-export const handshakeMaxMs = 5_000;
+const handshakeMaxMs = 5_000;
 /** A client that ignores our FIN is cut after this long. */
 const endedMaxMs = 1_000;
 const tendEveryMs = 500;
@@ -483,3 +485,21 @@ export const letProcessEnd = (server: Server): void => {
   server.unref();
   server.on('connection', (socket: Socket) => socket.unref());
 };
+
+/** ECDHE with AEAD alone: forward secrecy, and no padding to attack (D128). */
+const ciphers = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE+AESGCM',
+  'ECDHE+CHACHA20',
+].join(':');
+
+export const tlsOptions = {
+  minVersion: 'TLSv1.2',
+  ciphers,
+  honorCipherOrder: true,
+  // A client of TLS 1.2 could ask for handshakes without end on one connection.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  handshakeTimeout: handshakeMaxMs,
+} as const;

@@ -11,7 +11,7 @@ import {
   type RouteName,
   routes,
 } from '@sealpost/protocol';
-import { memoise } from '../runtime/memo.ts';
+import { memoise } from '../runtime/kept-values.ts';
 
 export type QueryRules = QueryLimits & { readonly retentionDays: number };
 

@@ -17,9 +17,9 @@ import {
   isAnswerable,
   letProcessEnd,
   parseFromStream,
+  tlsOptions,
 } from '../connections/guard.ts';
 import { completeHeaders, keepAliveMs, requestClass } from '../connections/node-internals.ts';
-import { tlsOptions } from '../connections/tls.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
 import type { Pipeline, RequestEvent } from './pipeline.ts';

@@ -11,7 +11,7 @@ import {
   splitQuery,
   withoutTrailing,
 } from '@sealpost/protocol';
-import { memoise } from '../runtime/memo.ts';
+import { memoise } from '../runtime/kept-values.ts';
 import { type FindFile, redirectTo, type ServedFile } from './explorer.ts';
 
 export type Target = { readonly path: string; readonly query: string };

@@ -23,8 +23,8 @@ import {
   isAnswerable,
   letProcessEnd,
   parseFromStream,
+  tlsOptions,
 } from '../connections/guard.ts';
-import { tlsOptions } from '../connections/tls.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';

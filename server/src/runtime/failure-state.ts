@@ -12,7 +12,7 @@ export type FailureStateOptions<Cause> = {
   /** It failed again. News is a cause other than the last one that was. */
   readonly continued?: (cause: Cause, isNews: boolean) => void;
   /** With the time since the first failure. */
-  readonly ended: (seconds: number) => void;
+  readonly ended?: (seconds: number) => void;
   readonly nowMs?: (() => number) | undefined;
 };
 
@@ -49,7 +49,7 @@ export const createFailureState = <Cause extends string | Error>(
     },
     worked: () => {
       if (isClosed) return;
-      if (failing !== undefined && current !== undefined) ended((nowMs() - failing.sinceMs) / 1_000);
+      if (failing !== undefined && current !== undefined) ended?.((nowMs() - failing.sinceMs) / 1_000);
       [failing, current] = [undefined, undefined];
     },
     cause: () => current,

@@ -19,7 +19,7 @@ import {
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openNew, acquireLock } from './process-lock.ts';
+import { acquireLock, openNew } from './process-lock.ts';
 
 /** Another process is replacing the file. */
 export class FileBusyError extends Error {

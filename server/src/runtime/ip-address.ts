@@ -1,7 +1,7 @@
 // Parses IP addresses and prefixes into 128 bits, so that every spelling of an address compares equal. An IPv4 address is its mapped
 // IPv6 address (::ffff:0:0/96), which is how a socket that listens on both families reports an IPv4 peer.
 import { isIPv4, isIPv6 } from 'node:net';
-import { memoise } from './memo.ts';
+import { memoise } from './kept-values.ts';
 
 const addressBits = 128;
 const mappedPrefix = 0xffffn << 32n;

@@ -1,7 +1,7 @@
 // Reads the certificate and its private key. A key that others may read is rejected, like key and token files.
 import { X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { isTlsKeyOpenToOthers } from './private-mode.ts';
+import { isTlsKeyOpenToOthers } from './files.ts';
 
 export type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 

@@ -5,7 +5,7 @@ import { openSecretBox } from '../../access/key.ts';
 import { type Settings, settingNames } from '../../config/config.ts';
 import { formatListen } from '../../config/values.ts';
 import type { Node } from '../../node/node.ts';
-import { describeFileFailure } from '../../runtime/file-failure.ts';
+import { describeFileFailure } from '../../runtime/files.ts';
 import { closeFailedStart, watchStart } from '../../runtime/start-watch.ts';
 import { OpenTlsKeyError, readTlsFiles } from '../../runtime/tls-files.ts';
 import { StoreError } from '../../store/store.ts';

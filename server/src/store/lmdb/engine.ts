@@ -5,7 +5,7 @@ import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } fr
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
-import { makeFolder } from '../../runtime/make-folder.ts';
+import { makeFolder } from '../../runtime/files.ts';
 import { type StartWatch, unwatchedStart } from '../../runtime/start-watch.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
 import { joinRendered, renderReports } from '../format/rendered-report.ts';

@@ -1,7 +1,8 @@
 // Connects to PostgreSQL: the only file that knows the driver. Everything has its own deadline in this process, because a database that is unavailable or
 // stuck does not keep its own time-outs (D80).
+
+import { backoffMs } from '@sealpost/protocol';
 import postgres from 'postgres';
-import { backoffMs } from '../../runtime/backoff.ts';
 import { timedOut, within } from '../../runtime/deadline.ts';
 import { StoreError } from '../store.ts';
 import type { StatementFailure, StoreEvent } from '../store-event.ts';

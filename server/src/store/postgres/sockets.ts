@@ -2,7 +2,7 @@
 // host, retries without a pause when a connection is closed early, and leaves connections that are being opened behind when a client ends.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs } from '../../runtime/backoff.ts';
+import { backoffMs } from '@sealpost/protocol';
 
 /** The driver's target: hosts with their ports, or a socket file. */
 type Where = { readonly host: readonly string[]; readonly port: readonly number[]; readonly path: string | false };

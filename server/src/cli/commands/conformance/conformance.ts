@@ -6,7 +6,7 @@ import type { Ask } from '../../../conformance/requester.ts';
 import { type CheckOutcome, type RunReport, runChecks } from '../../../conformance/run.ts';
 import { checkTable } from '../../../conformance/table.ts';
 import { SkipError } from '../../../conformance/verdict.ts';
-import { describeFileFailure } from '../../../runtime/file-failure.ts';
+import { describeFileFailure } from '../../../runtime/files.ts';
 import type { Call, PlainCommand } from '../../command.ts';
 import { collected, parseCount, type RawOptions } from '../../command-options.ts';
 import {

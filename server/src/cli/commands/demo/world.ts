@@ -7,7 +7,7 @@ import { createNetwork, createStreams } from '@sealpost/simulator';
 import { createKeyFile } from '../../../access/key.ts';
 import { createSecret, createSecretBox, parseKey } from '../../../access/secrets.ts';
 import { createPrivateFile } from '../../../runtime/file-replacement.ts';
-import { makeFolder } from '../../../runtime/make-folder.ts';
+import { makeFolder } from '../../../runtime/files.ts';
 import type { Account, Act, RegisteredSignerSet, Store } from '../../../store/store.ts';
 import { usageError } from '../../failure.ts';
 import { demoFiles } from '../../profiles.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { ExportStream } from '@sealpost/client/export';
 import { daySeconds, type FeedId, parseFeedId, withoutTrailing } from '@sealpost/protocol';
 import { openDraft } from '../../../runtime/file-replacement.ts';
-import { makeFolder } from '../../../runtime/make-folder.ts';
+import { makeFolder } from '../../../runtime/files.ts';
 import { acquireLock } from '../../../runtime/process-lock.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 

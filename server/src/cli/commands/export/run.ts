@@ -14,7 +14,7 @@ import {
   type Value,
 } from '@sealpost/client/export';
 import { isSchemaVersion, type ReportJson, type SchemaVersion, schemaVersionOf } from '@sealpost/protocol';
-import { describeFileFailure } from '../../../runtime/file-failure.ts';
+import { describeFileFailure } from '../../../runtime/files.ts';
 import { CommandError, exitCodes, interruptedCode, usageError } from '../../failure.ts';
 import { formatNumberOf, formatSecond, toJsonLine } from '../../formats.ts';
 import { createProgress, type Progress } from '../../progress.ts';

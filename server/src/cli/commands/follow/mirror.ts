@@ -1,10 +1,9 @@
 // A mirror that runs until it is stopped, session after session, across restarts of either side. It knows why a stream is not being copied, and
 // asks the target after every interruption where each stream resumes (D102, D103).
 import { type Client, SealpostError } from '@sealpost/client';
-import { type FeedId, type ReportJson, type Stream, timeResolutionOf } from '@sealpost/protocol';
+import { backoffMs, type FeedId, type ReportJson, type Stream, timeResolutionOf } from '@sealpost/protocol';
 import type { MirrorPlace } from '../../../ingest/mirror.ts';
 import type { LineResult } from '../../../ingest/report-line.ts';
-import { backoffMs } from '../../../runtime/backoff.ts';
 import { StoreError } from '../../../store/store.ts';
 import { CommandError } from '../../failure.ts';
 import { formatNumberOf, formatSecond } from '../../formats.ts';

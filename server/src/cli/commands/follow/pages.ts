@@ -1,8 +1,7 @@
 // The past of many streams over REST: one page at a time of each, a few streams at once, in order within a stream. Pages are read ahead while
 // the caller stores the ones before; it holds at most `parallelMax` of them.
 import { type Client, SealpostError } from '@sealpost/client';
-import { type FeedId, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
-import { backoffMs } from '../../../runtime/backoff.ts';
+import { backoffMs, type FeedId, type ReportJson, secondsMax, timeResolutionOf } from '@sealpost/protocol';
 import { readRemotePages } from '../../remote-client.ts';
 
 /** Where to read a stream: from a second on, to before another or to the newest report. */

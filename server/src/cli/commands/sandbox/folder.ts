@@ -3,8 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { describeFileFailure } from '../../../runtime/file-failure.ts';
-import { makeFolder } from '../../../runtime/make-folder.ts';
+import { describeFileFailure, makeFolder } from '../../../runtime/files.ts';
 import { acquireLock } from '../../../runtime/process-lock.ts';
 import type { SandboxCredentials } from '../../../sandbox/accounts.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';

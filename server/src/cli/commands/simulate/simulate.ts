@@ -2,7 +2,7 @@
 import { formatDecimal } from '@sealpost/client';
 import { decodeFullReport, decodeReportBody, networkTypes, type ReportJson, reportSchemas } from '@sealpost/protocol';
 import { createStreams, followClock, type HistoryFiles, historyFileNames, writeHistory } from '@sealpost/simulator';
-import { makeFolder } from '../../../runtime/make-folder.ts';
+import { makeFolder } from '../../../runtime/files.ts';
 import type { PlainCommand } from '../../command.ts';
 import { interruptedCode } from '../../failure.ts';
 import { formatNumberOf } from '../../formats.ts';
