@@ -4,12 +4,23 @@ import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { createClient, decode, verify } from '@sealpost/client';
 import { reportSchemas } from '@sealpost/protocol';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { collectGarbage } from '../../tests/support/heap.ts';
 import { type Sandbox, SandboxError, type SandboxOptions, startSandbox } from './index.ts';
-import { at, createStart, t0 } from './started.fixture.ts';
 
-const start = createStart();
+/** When they start. */
+const at = '2026-03-13T14:30:00Z';
+const t0 = Date.parse(at) / 1_000;
+
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(({ close }) => close()));
+});
+const start = async (options: SandboxOptions): Promise<Sandbox> => {
+  const sandbox = await startSandbox(options);
+  open.push(sandbox);
+  return sandbox;
+};
 const windowOf = ({ validFromTimestamp, observationsTimestamp }: Awaited<ReturnType<Sandbox['push']>>) => [
   validFromTimestamp - t0,
   observationsTimestamp - t0,
