@@ -51,6 +51,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/http',
     'server/src/live',
     'server/src/ingest',
+    'server/src/node/hooks',
     'server/src/runtime',
     'server/src/store',
   ],
@@ -110,7 +111,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'server/src/store',
   ],
   testing: ['client', 'protocol', 'simulator', 'server'],
-  'server/src/index': ['server/src/config', 'server/src/node', 'server/src/store'],
+  'server/src/index': ['server/src/config', 'server/src/node', 'server/src/node/hooks', 'server/src/store'],
   'server/src/cli': [
     'client',
     'protocol',

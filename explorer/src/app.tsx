@@ -12,7 +12,7 @@ import { HistoryBanner } from './ui/frame/history-banner.tsx';
 import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
 import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
 import { Toasts } from './ui/frame/toasts.tsx';
-import { UnkeptNotice } from './ui/frame/unkept-notice.tsx';
+import { UnkeptNotice } from './ui/frame/unsaved-notice.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 

@@ -2,7 +2,7 @@
 // is idle or a link to it is about to be followed.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { CatalogPage } from './catalog/page.tsx';
+import { CatalogPage } from './catalog/catalog-page.tsx';
 import type { Chunks } from './state/code/chunks.ts';
 import { createPageCode, type PageCode } from './state/code/page-code.ts';
 import { explainUnknownPath, type PageRoute, parseRoute } from './state/router.ts';
@@ -12,30 +12,30 @@ type Show = (route: PageRoute) => JSX.Element | null;
 
 const loaders = {
   stream: async (): Promise<Show> => {
-    const { StreamPage } = await import('./stream/page.tsx');
+    const { StreamPage } = await import('./stream/stream-page.tsx');
     return (route) => (route.page === 'stream' ? <StreamPage key={route.feedId} feedId={route.feedId} /> : null);
   },
   report: async (): Promise<Show> => {
-    const { ReportPage } = await import('./report/page.tsx');
+    const { ReportPage } = await import('./report/report-page.tsx');
     return (route) =>
       route.page === 'report' ? (
         <ReportPage key={route.feedId} feedId={route.feedId} timestamp={route.timestamp} />
       ) : null;
   },
   alerts: async (): Promise<Show> => {
-    const { AlertsPage } = await import('./alerts/page.tsx');
+    const { AlertsPage } = await import('./alerts/alerts-page.tsx');
     return () => <AlertsPage />;
   },
   docs: async (): Promise<Show> => {
-    const { DocsPage } = await import('./docs/page.tsx');
+    const { DocsPage } = await import('./docs/docs-page.tsx');
     return () => <DocsPage />;
   },
   inspect: async (): Promise<Show> => {
-    const { InspectPage } = await import('./inspect/page.tsx');
+    const { InspectPage } = await import('./inspect/inspect-page.tsx');
     return () => <InspectPage />;
   },
   status: async (): Promise<Show> => {
-    const { StatusPage } = await import('./status/page.tsx');
+    const { StatusPage } = await import('./status/status-page.tsx');
     return () => <StatusPage />;
   },
 } as const satisfies Partial<Record<PageRoute['page'], () => Promise<Show>>>;

@@ -1,8 +1,8 @@
 // The package's entry point.
 
+export { type Clock, followClock, type LiveOptions, systemClock } from './follow-clock.ts';
 export { generateHistory, type HistoryOptions, workersMax } from './history.ts';
 export { type HistoryFiles, historyFileNames, writeHistory } from './history-files.ts';
-export { type Clock, followClock, type LiveOptions, systemClock } from './live.ts';
 export { createNetwork, type Network, type NetworkOptions, networkProfiles } from './network.ts';
 export type { Effect } from './scenario/effects.ts';
 export { backfillMaxSeconds } from './scenario/effects.ts';

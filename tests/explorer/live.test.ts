@@ -2,8 +2,8 @@
 import { type Signal, signal } from '@preact/signals';
 import { createClient } from '@sealpost/client';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { CatalogState } from '../../explorer/src/state/catalog.ts';
-import { createLive, type LiveReport, planOf } from '../../explorer/src/state/live.ts';
+import { createLive, type LiveReport, planOf } from '../../explorer/src/state/live-prices.ts';
+import type { CatalogState } from '../../explorer/src/state/user-catalog.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, millisecondStream, type SignedReports, secondStream } from '../support/signed-reports.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseOrigins } from './connections.ts';
+import { parseOrigins } from './connection-groups.ts';
 import { createScriptedService, feedA, isLive, scriptedReport, watch } from './script.fixture.ts';
 
 const second = (at: number) => scriptedReport(feedA, at, at);

@@ -11,7 +11,7 @@ import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { chooseTransport, type TransportName } from './choice.ts';
 import { isFinal } from './connection.ts';
-import { keepConnections, splitFeedIds } from './connections.ts';
+import { keepConnections, splitFeedIds } from './connection-groups.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';
 import { createStaleWatch, type StaleStream, staleLookMs } from './staleness.ts';

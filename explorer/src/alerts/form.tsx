@@ -15,7 +15,7 @@ import {
 import { useExplorer } from '../state/explorer.ts';
 import { shortId } from '../ui/format.ts';
 import { isRateStream, percentDecimals } from '../ui/price-unit.ts';
-import { readAlertAddress } from './address.ts';
+import { readAlertAddress } from './alert-address.ts';
 
 const kinds = {
   above: 'Price rises to a level',

@@ -1,7 +1,7 @@
 // The columns of the list of streams: labels, widths, what each is sorted by, and which are shown.
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { Day } from '../state/days.ts';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import type { ColumnChoice } from '../state/settings/list-columns.ts';
 import { changeOf } from '../ui/price/change.ts';
 import { spreadOf } from '../ui/price/spread.ts';

@@ -1,7 +1,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { catalogEntry } from '../state/catalog-entry.fixture.ts';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import { toCsv } from './csv.ts';
 
 const feedId = `0x0003${'0'.repeat(60)}`;

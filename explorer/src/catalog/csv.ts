@@ -4,7 +4,7 @@ import { formatDecimal } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { reportSchemas } from '@sealpost/protocol';
 import type { Day } from '../state/days.ts';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import { changeOf } from '../ui/price/change.ts';
 import { spreadOf } from '../ui/price/spread.ts';
 

@@ -1,7 +1,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import type { Day } from '../state/days.ts';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import { orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
 
 const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntry =>

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { type Client, SealpostError, type StreamOptions } from '@sealpost/client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CatalogState } from '../state/catalog.ts';
-import { createLive } from '../state/live.ts';
+import { createLive } from '../state/live-prices.ts';
+import type { CatalogState } from '../state/user-catalog.ts';
 import { createWatchedRows, nearestTo, patienceMs, restMs } from './watched-rows.ts';
 
 const ids = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `s${i}`);

@@ -1,7 +1,7 @@
 // Which streams of a list are watched: those in view and some around them, so that a short scroll needs no new connection. They change when the list
 // rests, and once a second while it moves slowly enough to read.
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { Live } from '../state/live.ts';
+import type { Live } from '../state/live-prices.ts';
 
 /** The streams of a list, in its order, and which of them are in view. */
 export type ShownRows = {

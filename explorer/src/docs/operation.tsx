@@ -4,7 +4,7 @@ import { Copy, Pill } from '../ui/components.tsx';
 import { useEscape } from '../ui/panel.ts';
 import { useDocs } from './docs-context.ts';
 import { type DocsOperation, errorAnchor } from './document.ts';
-import { AnswerFields, ParameterFields } from './fields.tsx';
+import { AnswerFields, ParameterFields } from './operation-fields.tsx';
 import { InlineText } from './prose.tsx';
 import { AnswerSample, RequestSample } from './request-sample.tsx';
 import { TryIt } from './try-it/try-it.tsx';

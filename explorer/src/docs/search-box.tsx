@@ -2,7 +2,7 @@
 import type { TargetedFocusEvent } from 'preact';
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../state/explorer.ts';
-import { useShortcuts } from '../ui/shortcuts.ts';
+import { useShortcuts } from '../ui/use-shortcuts.ts';
 import { useDocs } from './docs-context.ts';
 import { type SearchEntry, searchDocs, searchEntries } from './search.ts';
 

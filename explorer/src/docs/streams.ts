@@ -1,6 +1,6 @@
 // The streams that samples and forms use.
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { CatalogState } from '../state/catalog.ts';
+import type { CatalogState } from '../state/user-catalog.ts';
 import { isMillisecondFeed } from './arguments.ts';
 import type { SampleStreams } from './sample-body.ts';
 

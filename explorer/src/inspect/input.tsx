@@ -5,8 +5,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Explorer, useExplorer } from '../state/explorer.ts';
 import { explainError } from '../state/session.ts';
 import { Notice } from '../ui/components.tsx';
-import type { ReportSource } from '../ui/report/check.ts';
 import { answerText } from '../ui/report/raw-json.tsx';
+import type { ReportSource } from '../ui/report/report-check.ts';
 import { formatBytes, readInputFile } from './file.ts';
 
 /** A text, and where it is from. */

@@ -8,7 +8,7 @@ import {
   wordBytes,
 } from '@sealpost/protocol';
 import type { Claim } from '../ui/report/proof.ts';
-import { findJsonError } from './json-place.ts';
+import { findJsonError } from './json-error.ts';
 
 export type PastedReport = {
   /** Lower case, with 0x. */

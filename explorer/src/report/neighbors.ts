@@ -1,7 +1,7 @@
 // Finds the reports before and after a report, across gaps. Reports of a millisecond stream share seconds, so these are read by page.
 import { type Client, SealpostError } from '@sealpost/client';
 import { type ReportJson, timeResolutionOf } from '@sealpost/protocol';
-import { readLiveReport } from '../state/live.ts';
+import { readLiveReport } from '../state/live-prices.ts';
 
 /** What is on one side of a report. */
 export type Side =

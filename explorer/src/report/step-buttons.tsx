@@ -6,7 +6,7 @@ import { reportHref } from '../state/router.ts';
 import { explainError } from '../state/session.ts';
 import { Time } from '../ui/components.tsx';
 import { formatAge, formatCount } from '../ui/format.ts';
-import { useShortcuts } from '../ui/shortcuts.ts';
+import { useShortcuts } from '../ui/use-shortcuts.ts';
 import { type Direction, type EndReason, isMillisecondStream, reportSpanOf, type Side } from './neighbors.ts';
 import type { Sides, Steps } from './steps.ts';
 

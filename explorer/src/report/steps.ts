@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { Client } from '@sealpost/client';
 import type { ReportJson } from '@sealpost/protocol';
-import type { Live } from '../state/live.ts';
+import type { Live } from '../state/live-prices.ts';
 import { type Direction, gapMsBetween, isMillisecondStream, readSide, reportSpanOf, type Side } from './neighbors.ts';
 
 /** What is known about both sides of a report; undefined while it is read. */

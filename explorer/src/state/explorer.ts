@@ -3,22 +3,22 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Theme } from '../ui/theme.ts';
 import type { Alerts } from './alerts/alerts.ts';
-import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import type { Chunks } from './code/chunks.ts';
 import type { Days } from './days.ts';
-import type { Live } from './live.ts';
+import type { Live } from './live-prices.ts';
 import type { Router } from './router.ts';
 import type { ServerWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
 import type { BrowserStorage } from './settings/browser-storage.ts';
-import type { Kept } from './settings/kept.ts';
 import type { ListColumns } from './settings/list-columns.ts';
+import type { Kept } from './settings/stored-setting.ts';
 import type { Times } from './settings/times.ts';
 import type { Watchlist } from './settings/watchlist.ts';
 import type { Shortcuts } from './shortcuts.ts';
 import type { SignIn } from './sign-in.ts';
 import type { Unexpected } from './unexpected.ts';
+import type { Catalog } from './user-catalog.ts';
 
 export type Explorer = {
   readonly session: Session;

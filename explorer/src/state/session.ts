@@ -1,13 +1,13 @@
-// The signed-in user: credentials, kept for the tab or, if the user chooses, on the device (kept-credentials.ts), and the client that uses them.
+// The signed-in user: credentials, kept for the tab or, if the user chooses, on the device (stored-credentials.ts), and the client that uses them.
 // The secret is never sent. A demo's sign-in link has a one-time code, which is removed from the address bar first.
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { type Client, type Credentials, createClient, SealpostError } from '@sealpost/client';
 import { LoadingError } from './code/chunks.ts';
-import { createKeptCredentials, type Found, type Place } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
 import { createSend, type PlainRequest, type SentRequest } from './send.ts';
 import { followLinks, newLinkAdvice } from './sign-in-link.ts';
+import { createKeptCredentials, type Found, type Place } from './stored-credentials.ts';
 
 export type Session = {
   /** Undefined while signed out. */

@@ -1,7 +1,7 @@
 // The keyboard shortcuts: components register theirs while they are shown, and the list behind `?` shows what is registered.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { BrowserStorage } from './settings/browser-storage.ts';
-import { createKept } from './settings/kept.ts';
+import { createKept } from './settings/stored-setting.ts';
 
 export type Shortcut = {
   /** As in KeyboardEvent.key, any of them: `/`, `t`, `ArrowLeft`. Letters in lower case. */

@@ -2,8 +2,8 @@
 // signed-in account unless the user agrees (D154).
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Credentials, SealpostError } from '@sealpost/client';
-import type { Found, KeptCredentials } from './kept-credentials.ts';
 import type { Platform } from './platform.ts';
+import type { Found, KeptCredentials } from './stored-credentials.ts';
 
 /** The parts of the session that links use. */
 export type LinkParts = {

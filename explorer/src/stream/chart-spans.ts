@@ -1,7 +1,7 @@
 // Reports and candles as the stream page uses them, the change of a price, and the price axis. Coordinates are floats; printed values come
 // from the exact integers.
 import type { Candle } from '@sealpost/client';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import { windowEndMs } from '../ui/interval.ts';
 
 /** A report as the page lists it; without a price where its fields are not known. */

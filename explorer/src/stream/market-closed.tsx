@@ -2,7 +2,7 @@
 import type { Client } from '@sealpost/client';
 import type { CatalogEntry, ReportJson } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
-import { readLiveReport } from '../state/live.ts';
+import { readLiveReport } from '../state/live-prices.ts';
 import { Time } from '../ui/components.tsx';
 import { formatAge } from '../ui/format.ts';
 import { useLoaded } from '../ui/loaded.ts';

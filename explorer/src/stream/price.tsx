@@ -3,7 +3,7 @@ import type { DecodedReport } from '@sealpost/client';
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { ComponentChildren } from 'preact';
 import { useExplorer } from '../state/explorer.ts';
-import type { LiveReport } from '../state/live.ts';
+import type { LiveReport } from '../state/live-prices.ts';
 import { reportHref } from '../state/router.ts';
 import { Exact, Freshness, Loading, Pill, Time, useTitle } from '../ui/components.tsx';
 import { formatAge, formatPrice, splitPrice } from '../ui/format.ts';

@@ -21,8 +21,6 @@ export const watchLoad = (eventLoopLagMaxMs: number) => {
   return { begin, accepted: turns.accepted, drain: turns.drain };
 };
 
-export type WatchedLoad = ReturnType<typeof watchLoad>;
-
 /** Requests of a turn of the loop beyond which connections wait: while connections are accepted, of which Node takes one in each turn, and while none is. */
 export const turnRequests = { accepting: 32, otherwise: 1_000 } as const;
 /** No request blocks the loop for longer (D140): what is beyond it in the time between two was a stall, or work that is not a request's. */

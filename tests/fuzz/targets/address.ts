@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { CatalogEntry } from '@sealpost/protocol';
 import { toCatalogEntry } from '@sealpost/protocol';
 import { createCatalog } from '@sealpost/simulator';
-import { readAlertAddress } from '../../../explorer/src/alerts/address.ts';
+import { readAlertAddress } from '../../../explorer/src/alerts/alert-address.ts';
 import { columns } from '../../../explorer/src/catalog/columns.ts';
 import {
   activeFilters,
@@ -30,7 +30,7 @@ import {
   windowOf,
   writeView,
   zoomView,
-} from '../../../explorer/src/stream/chart/view.ts';
+} from '../../../explorer/src/stream/chart/chart-view.ts';
 import {
   dayProblems,
   edgeOf,

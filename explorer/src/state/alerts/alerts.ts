@@ -3,14 +3,14 @@ import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { silentMsOf } from '../../ui/price/market-hours.ts';
 import { isMarketClosed } from '../../ui/price-age.ts';
 import { isRateStream } from '../../ui/price-unit.ts';
-import type { Catalog } from '../catalog.ts';
 import type { Clock } from '../clock.ts';
 import type { Chunks } from '../code/chunks.ts';
-import type { Live, LiveReport } from '../live.ts';
+import type { Live, LiveReport } from '../live-prices.ts';
 import type { SandboxWatch } from '../sandbox.ts';
 import type { Session } from '../session.ts';
 import type { BrowserStorage } from '../settings/browser-storage.ts';
-import { createKept } from '../settings/kept.ts';
+import { createKept } from '../settings/stored-setting.ts';
+import type { Catalog } from '../user-catalog.ts';
 import { createRefusals } from './refusals.ts';
 import {
   type Alert,

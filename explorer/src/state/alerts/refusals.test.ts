@@ -4,7 +4,7 @@ import type { ReportJson } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import vectors from '../../../../protocol/src/vectors/verification.json' with { type: 'json' };
 import { type Chunks, LoadingError } from '../code/chunks.ts';
-import { type LiveReport, readLiveReport } from '../live.ts';
+import { type LiveReport, readLiveReport } from '../live-prices.ts';
 import { createRefusals } from './refusals.ts';
 
 const fullReport = vectors.cases.find(({ name }) => name === '2 of 4 signers')?.fullReport ?? '';

@@ -1,7 +1,7 @@
 // Verifies reports of alerted streams in the background: one at a time, the newest of each stream.
 import type { SignerSetsJson } from '@sealpost/protocol';
 import type { Chunks } from '../code/chunks.ts';
-import type { LiveReport } from '../live.ts';
+import type { LiveReport } from '../live-prices.ts';
 import type { Session } from '../session.ts';
 
 /** How long signer sets are used; they change when signers rotate. */

@@ -1,6 +1,6 @@
 // Which columns of the list of streams the user has turned on or off, kept in the browser.
 import type { BrowserStorage } from './browser-storage.ts';
-import { createKept, type Kept } from './kept.ts';
+import { createKept, type Kept } from './stored-setting.ts';
 
 /** By name, whether a column is shown; only those for which the user wants something else than the default. */
 export type ColumnChoice = Readonly<Record<string, boolean>>;

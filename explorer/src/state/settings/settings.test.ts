@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type BrowserStorage, createBrowserStorage } from './browser-storage.ts';
-import { createKept } from './kept.ts';
+import { createKept } from './stored-setting.ts';
 import { createTimes } from './times.ts';
 
 /** Tabs of one browser: what one writes, the others are told. */

@@ -2,7 +2,7 @@
 import { computed, type ReadonlySignal } from '@preact/signals';
 import { formatLocal, formatUtc } from '../../ui/format.ts';
 import type { BrowserStorage } from './browser-storage.ts';
-import { createKept } from './kept.ts';
+import { createKept } from './stored-setting.ts';
 
 export type TimesZone = 'utc' | 'local';
 

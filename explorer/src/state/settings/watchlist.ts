@@ -1,7 +1,7 @@
 // The watchlist: streams that the user has starred, kept in the browser.
 import { computed, type ReadonlySignal } from '@preact/signals';
 import type { BrowserStorage } from './browser-storage.ts';
-import { createKept } from './kept.ts';
+import { createKept } from './stored-setting.ts';
 
 export type Watchlist = {
   /** The feed IDs. */

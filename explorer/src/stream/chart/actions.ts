@@ -2,8 +2,8 @@
 import type { Router } from '../../state/router.ts';
 import { reportHref } from '../../state/router.ts';
 import { type Bar, barAfter, edgesOf } from './bars.ts';
+import { type ChartView, followView, panView, viewOf, zoomView } from './chart-view.ts';
 import type { ChartModel } from './model.ts';
-import { type ChartView, followView, panView, viewOf, zoomView } from './view.ts';
 
 /** What a click on a bar does. */
 export type BarAction = 'open' | 'zoom' | undefined;

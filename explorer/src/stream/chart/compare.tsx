@@ -2,7 +2,7 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
-import type { StreamChart } from './hooks.ts';
+import type { StreamChart } from './chart-hooks.ts';
 
 const matchesShown = 8;
 

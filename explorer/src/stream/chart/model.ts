@@ -4,9 +4,9 @@ import { batch, computed, effect, type ReadonlySignal, type Signal, signal } fro
 import type { Client } from '@sealpost/client';
 import type { Span } from '../chart-spans.ts';
 import { type Bar, barAt } from './bars.ts';
+import { type ChartView, windowOf } from './chart-view.ts';
 import { type ChartGrid, gridOf, resolutionOf } from './resolution.ts';
 import { createChartSource, createRetention } from './source.ts';
-import { type ChartView, windowOf } from './view.ts';
 
 export type ChartInputs = {
   readonly client: Client;

@@ -1,7 +1,7 @@
 import { limits } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
+import { rangeNames, ranges } from './chart-view.ts';
 import { chunkSecondsOf, chunksOf, gridOf, resolutionOf } from './resolution.ts';
-import { rangeNames, ranges } from './view.ts';
 
 test('resolution: each range is drawn from reports, or from candles of a fitting length', () => {
   expect(rangeNames.map((name) => [name, resolutionOf(ranges[name].seconds)])).toEqual([

@@ -1,11 +1,11 @@
 // Where the chart's data is from: stored reports and candles, loaded in chunks, and the stream's live reports on top of them.
 import type { Candle, Client } from '@sealpost/client';
 import { daySeconds } from '@sealpost/protocol';
-import { readLiveReport } from '../../state/live.ts';
+import { readLiveReport } from '../../state/live-prices.ts';
 import { readTooOld } from '../../ui/price-at/price-lookup.ts';
 import { addSpans, addToCandles, pricedOf, type Span, spanOf } from '../chart-spans.ts';
 import type { ChartBars } from './bars.ts';
-import { type ChunkKey, createChartPages, type LoadedChunk } from './pages.ts';
+import { type ChunkKey, createChartPages, type LoadedChunk } from './chart-chunks.ts';
 import { type ChartGrid, type ChartWindow, chunkSecondsOf, chunksOf, reportsSecondsMax, stepOf } from './resolution.ts';
 
 /** Live reports this much older than the candles may be missing in them. */

@@ -2,9 +2,9 @@
 import { computed, type ReadonlySignal } from '@preact/signals';
 import type { Candle } from '@sealpost/client';
 import { type ChartBars, edgesOf, priceOf } from './bars.ts';
+import { type ChartView, rangeWordsOf, windowOf } from './chart-view.ts';
 import type { ChartModel } from './model.ts';
 import { type ChartWindow, stepOf } from './resolution.ts';
-import { type ChartView, rangeWordsOf, windowOf } from './view.ts';
 
 /** Where a change starts. */
 export type RangeStart = {

@@ -2,7 +2,7 @@
 import { daySeconds } from '@sealpost/protocol';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
-import { readLiveReport } from '../../state/live.ts';
+import { readLiveReport } from '../../state/live-prices.ts';
 import { Failure, Loading, Notice } from '../../ui/components.tsx';
 import { type Loaded, useLoaded } from '../../ui/loaded.ts';
 import { explainTooOld, readTooOld } from '../../ui/price-at/price-lookup.ts';

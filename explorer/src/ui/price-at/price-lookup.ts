@@ -1,7 +1,7 @@
 // Looks up the price at a time: the report that was valid, or the nearest two and why there is none.
 import { type Client, type DecodedReport, SealpostError } from '@sealpost/client';
 import type { Body } from '@sealpost/protocol';
-import { type LiveReport, readLiveReport } from '../../state/live.ts';
+import { type LiveReport, readLiveReport } from '../../state/live-prices.ts';
 import { formatAge } from '../format.ts';
 
 export type WindowJson = Body<'Window'>;

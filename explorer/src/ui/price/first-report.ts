@@ -1,7 +1,7 @@
 // When the first report of a candle was observed. A candle has only the first second of its bucket, and a stream may begin hours later.
 import type { Client } from '@sealpost/client';
 import { limits, type ReportJson } from '@sealpost/protocol';
-import { readLiveReport } from '../../state/live.ts';
+import { readLiveReport } from '../../state/live-prices.ts';
 
 /** The start of a change: a candle's opening. */
 export type CandleStart = {

@@ -1,7 +1,7 @@
 // The digits of a report's prices: those of all prices of its stream that the page knows, as everywhere else.
 import { useExplorer } from '../../state/explorer.ts';
-import type { VerdictState } from '../report/check.ts';
 import type { ReadReport } from '../report/reading.ts';
+import type { VerdictState } from '../report/report-check.ts';
 import { type PriceDigits, widenDigits } from './digits.ts';
 
 const pricesOf = ({ decoded, fields = [] }: ReadReport): readonly bigint[] => [

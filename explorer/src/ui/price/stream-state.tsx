@@ -1,7 +1,7 @@
 // Why a stream has no current price: its market is closed, it has ended, it has no data yet, or the fields of its reports are not known.
 // Each has its own words and mark.
 import type { CatalogEntry } from '@sealpost/protocol';
-import type { LiveReport } from '../../state/live.ts';
+import type { LiveReport } from '../../state/live-prices.ts';
 import { isMarketClosed } from '../price-age.ts';
 
 /** `loading`: not known yet whether there is a report. */

@@ -1,6 +1,6 @@
 // The map of a full report's bytes: each byte belongs to exactly one segment, and each segment says what it is.
 import { envelopeHeadWords, type FullReport, wordBytes } from '@sealpost/protocol';
-import type { FieldLine } from './fields.ts';
+import type { FieldLine } from './report-fields.ts';
 
 /** `layout`: offsets and lengths of the ABI encoding. */
 export type BytesPart = 'context' | 'layout' | 'body' | 'signatures';

@@ -1,8 +1,8 @@
 // Compares a report with the signed one it was made from: which fields, signatures and bytes differ.
 import { formatPrice } from '../format.ts';
 import { contextLink, contextNames, digitsOf, fieldLink, type Segment } from './bytes.ts';
-import type { FieldLine } from './fields.ts';
 import type { ReadReport } from './reading.ts';
+import type { FieldLine } from './report-fields.ts';
 import { dateMaxMs } from './report-time.tsx';
 
 /** A value that differs, in words. */

@@ -7,10 +7,10 @@ import type { PriceDigits } from '../price/digits.ts';
 import { useReportDigits } from '../price/report-digits.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
-import type { VerdictState } from './check.ts';
 import type { Difference, DifferentValue } from './difference.ts';
-import { type FieldLine, quotedUnitOf, type Reading } from './fields.ts';
 import type { ReadReport } from './reading.ts';
+import type { VerdictState } from './report-check.ts';
+import { type FieldLine, quotedUnitOf, type Reading } from './report-fields.ts';
 import { ReportTime } from './report-time.tsx';
 import { TrustPill } from './verdict.tsx';
 

@@ -8,10 +8,10 @@ import type { PriceDigits } from '../price/digits.ts';
 import { useReportDigits } from '../price/report-digits.ts';
 import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { Unit } from '../unit.tsx';
-import type { VerdictState } from './check.ts';
 import type { ReadReport } from './reading.ts';
+import type { VerdictState } from './report-check.ts';
 import { ReportTime } from './report-time.tsx';
-import { drawSpan, type SpanWindow } from './span.ts';
+import { drawSpan, type SpanWindow } from './span-bar.ts';
 import { TrustPill } from './verdict.tsx';
 
 export type ReportAround = { readonly previous: SpanWindow | undefined; readonly next: SpanWindow | undefined };

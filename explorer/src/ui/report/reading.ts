@@ -15,7 +15,7 @@ import {
   windowOf,
 } from '@sealpost/protocol';
 import { mapReportBytes, type Segment } from './bytes.ts';
-import { describeFields, type FieldLine } from './fields.ts';
+import { describeFields, type FieldLine } from './report-fields.ts';
 
 export type ReadReport = {
   /** Lower case, with 0x. */

@@ -2,10 +2,10 @@
 import { Copy } from '../components.tsx';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { signatureLink } from './bytes.ts';
-import type { ReportCheck } from './check.ts';
 import { choose } from './field-table.tsx';
 import type { Proof, SignatureLine, SignatureState } from './proof.ts';
 import type { ReadReport } from './reading.ts';
+import type { ReportCheck } from './report-check.ts';
 
 type SignaturesProps = {
   readonly report: ReadReport;

@@ -4,9 +4,9 @@ import { explainError } from '../../state/session.ts';
 import { Pill, type PillKind } from '../components.tsx';
 import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { SignInButton } from '../sign-in-dialog.tsx';
-import { type Comparison, type ReportCheck, type VerdictState, verdictStateOf } from './check.ts';
 import type { Difference } from './difference.ts';
 import type { ReadReport } from './reading.ts';
+import { type Comparison, type ReportCheck, type VerdictState, verdictStateOf } from './report-check.ts';
 
 type VerdictProps = {
   readonly report: ReadReport;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitFeedIds } from './connections.ts';
+import { splitFeedIds } from './connection-groups.ts';
 import { createScriptedService, isLive, isReconnecting, scriptedReport, watch } from './script.fixture.ts';
 
 const feedIds = (count: number) =>

@@ -11,7 +11,7 @@ import {
   windowOf,
   writeView,
   zoomView,
-} from './view.ts';
+} from './chart-view.ts';
 
 const feedId = `0x0003${'ab'.repeat(30)}`;
 const readable: ReadonlySet<string> = new Set([feedId]);

@@ -2,9 +2,9 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import type { RefObject } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
-import type { CatalogState } from '../state/catalog.ts';
 import { useExplorer } from '../state/explorer.ts';
 import { watchlistMax } from '../state/settings/watchlist.ts';
+import type { CatalogState } from '../state/user-catalog.ts';
 import { Empty, Failure, Loading, Notice, Pill, useTitle } from '../ui/components.tsx';
 import { formatCount } from '../ui/format.ts';
 import { liveTexts } from '../ui/live-texts.ts';
@@ -23,12 +23,12 @@ import {
   withValue,
 } from './filter.ts';
 import { FilterChips, FilterPanel } from './filters.tsx';
-import { type LiveNeeds, useCatalogKeys, useLiveRows, useLiveTick, useRowClicks } from './hooks.ts';
+import { type LiveNeeds, useCatalogKeys, useLiveRows, useLiveTick, useRowClicks } from './list-hooks.ts';
+import { ColumnPanel, Toolbar, usePanel } from './list-toolbar.tsx';
 import { distinctionsOf } from './names.ts';
 import { CatalogCards, CatalogTable, rowHeights } from './rows.tsx';
 import { useMedia, useRowScroll, useWidth } from './scroll.ts';
 import { isLiveOrder, type Order, orderProblem, readOrder, sortStreams, toggleOrder } from './sort.ts';
-import { ColumnPanel, Toolbar, usePanel } from './toolbar.tsx';
 import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findJsonError } from './json-place.ts';
+import { findJsonError } from './json-error.ts';
 
 test.each([
   ['{"a": nonsense}', 6],

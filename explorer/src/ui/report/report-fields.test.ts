@@ -1,7 +1,7 @@
 import { parseFeedId, type ReportBody } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { marketStatusOf } from '../market-status.ts';
-import { describeFields, quotedUnitOf } from './fields.ts';
+import { describeFields, quotedUnitOf } from './report-fields.ts';
 
 const head = (feedId: string, unit: number) =>
   ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { type Clock, followClock } from './follow-clock.ts';
 import { generateHistory } from './history.ts';
-import { type Clock, followClock } from './live.ts';
 import type { DeliveredReport } from './simulation.ts';
 
 const start = Date.parse('2025-11-03T14:29:00Z') / 1_000;

@@ -6,7 +6,7 @@ import { useExplorer } from '../state/explorer.ts';
 import { streamHref } from '../state/router.ts';
 import type { Shortcut } from '../state/shortcuts.ts';
 import { writeClipboard } from '../ui/components.tsx';
-import { useShortcuts } from '../ui/shortcuts.ts';
+import { useShortcuts } from '../ui/use-shortcuts.ts';
 import { isRowFocused, linkOf, useFirstRow, useFollowReturned } from './returned-row.ts';
 import type { RowScroll } from './scroll.ts';
 import { createWatchedRows, restMs } from './watched-rows.ts';

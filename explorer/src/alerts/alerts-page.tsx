@@ -9,7 +9,7 @@ import { Notice, Pill, Time, useTitle } from '../ui/components.tsx';
 import { shortId } from '../ui/format.ts';
 import { isRateStream } from '../ui/price-unit.ts';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
-import { readAlertAddress } from './address.ts';
+import { readAlertAddress } from './alert-address.ts';
 import { AlertForm } from './form.tsx';
 import '../styles/alerts.css';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawSpan } from './span.ts';
+import { drawSpan } from './span-bar.ts';
 
 const span = (fromSeconds: number, toSeconds: number) => ({ fromMs: fromSeconds * 1_000, toMs: toSeconds * 1_000 });
 

@@ -1,6 +1,6 @@
 import { SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import { type ChunkKey, createChartPages } from './pages.ts';
+import { type ChunkKey, createChartPages } from './chart-chunks.ts';
 
 const chunk = (start: number): ChunkKey => ({ resolution: 60, start, seconds: 100, from: start, isAssumed: false });
 

@@ -6,11 +6,11 @@ import { decodeFullReport, limits, type ReportJson, readReportBody, windowOf } f
 import { intervalMsOf, type StreamWindow, windowsMax } from '../ui/interval.ts';
 import { type PriceDigits, widenDigits } from '../ui/price/digits.ts';
 import { type Batches, type BatchParts, createBatches, fewerAllowed } from './batches.ts';
-import type { Catalog } from './catalog.ts';
 import type { Clock } from './clock.ts';
 import { createLiveConnection, type LiveConnection, type LiveState, type Plan } from './live-connection.ts';
 import { createDisplay, type Displayed } from './report-display.ts';
 import type { Session } from './session.ts';
+import type { Catalog } from './user-catalog.ts';
 
 /** A report with its window, and with its fields; `decoded` is undefined where this page does not know them. */
 export type LiveReport = StreamWindow & { readonly report: ReportJson; readonly decoded: DecodedReport | undefined };

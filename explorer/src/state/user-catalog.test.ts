@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { type Client, SealpostError } from '@sealpost/client';
 import { expect, test } from 'vitest';
-import { type Catalog, createCatalog } from './catalog.ts';
+import { type Catalog, createCatalog } from './user-catalog.ts';
 
 const streams = (...feedIds: readonly string[]) => ({ feeds: feedIds.map((feedId) => ({ feedId })) });
 

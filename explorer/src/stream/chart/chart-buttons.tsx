@@ -5,10 +5,10 @@ import { useExplorer } from '../../state/explorer.ts';
 import { unitTextOf } from '../../ui/price-unit.ts';
 import type { ChartActions } from './actions.ts';
 import type { ChartCanvas } from './canvas.ts';
-import { colorsOf } from './hooks.ts';
+import { colorsOf } from './chart-hooks.ts';
+import { type ChartKind, rangeNames, ranges } from './chart-view.ts';
 import type { ChartModel } from './model.ts';
 import { pictureFileName, savePicture } from './picture-file.ts';
-import { type ChartKind, rangeNames, ranges } from './view.ts';
 
 type Parts = { readonly model: ChartModel; readonly actions: ChartActions };
 

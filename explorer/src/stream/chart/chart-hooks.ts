@@ -8,15 +8,15 @@ import type { Theme } from '../../ui/theme.ts';
 import { type ListedSpan, pricedOf, toCoordinate } from '../chart-spans.ts';
 import { useHistory } from '../history.ts';
 import { type ChartActions, createChartActions } from './actions.ts';
-import { followAddress } from './address.ts';
 import { type Bar, pointsOf, priceOf } from './bars.ts';
 import type { ChartCanvas, ChartColors } from './canvas.ts';
+import { followAddress } from './chart-address.ts';
+import { comparedIn, parseView } from './chart-view.ts';
 import { listenToGestures } from './gestures.ts';
 import { runKey } from './keys.ts';
 import type { ChartInput } from './legend.tsx';
 import { type ChartModel, createChartModel } from './model.ts';
 import { type ChartWindow, stepOf } from './resolution.ts';
-import { comparedIn, parseView } from './view.ts';
 import { createViewed, type ViewedRange } from './viewed.ts';
 
 export type StreamChart = {

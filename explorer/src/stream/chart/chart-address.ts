@@ -1,7 +1,7 @@
 // Keeps the chart's view and the address the same, in both directions.
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { Router } from '../../state/router.ts';
-import { type ChartView, parseView, writeView } from './view.ts';
+import { type ChartView, parseView, writeView } from './chart-view.ts';
 
 /** A pan or a zoom is written once it has come to rest. */
 const restMs = 250;

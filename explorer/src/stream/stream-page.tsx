@@ -8,16 +8,16 @@ import { Empty, Failure, Loading, Notice, StatusPill, useTitle } from '../ui/com
 import { PriceAt } from '../ui/price-at/price-at.tsx';
 import { SignInButton } from '../ui/sign-in-dialog.tsx';
 import { Chart } from './chart/chart.tsx';
-import { useStreamChart } from './chart/hooks.ts';
-import { viewProblems } from './chart/view.ts';
+import { useStreamChart } from './chart/chart-hooks.ts';
+import { viewProblems } from './chart/chart-view.ts';
 import { StreamCompleteness } from './completeness-card.tsx';
 import { StreamFacts } from './facts.tsx';
-import { StreamFields } from './fields.tsx';
 import { useHistory } from './history.ts';
 import { LivePill, StreamPrice } from './price.tsx';
 import { dayProblems } from './reports/day-address.ts';
 import { StreamDownload } from './reports/download-card.tsx';
 import { StreamReports } from './reports/reports-card.tsx';
+import { StreamFields } from './stream-fields.tsx';
 import { UseIt } from './use-it.tsx';
 import '../styles/stream.css';
 

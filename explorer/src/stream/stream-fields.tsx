@@ -3,7 +3,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import { reportSchemas } from '@sealpost/protocol';
 import { useExplorer } from '../state/explorer.ts';
 import { Exact, Time } from '../ui/components.tsx';
-import { describeFields, type FieldLine } from '../ui/report/fields.ts';
+import { describeFields, type FieldLine } from '../ui/report/report-fields.ts';
 
 /** The latest time of a Date; a field may hold a later one. */
 const dateMaxMs = 8.64e15;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readAlertAddress } from './address.ts';
+import { readAlertAddress } from './alert-address.ts';
 
 const feedId = `0x0003${'ab'.repeat(30)}`;
 
