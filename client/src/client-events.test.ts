@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { errorBody, type Scripted, scriptedFetch } from '../../tests/support/scripted-fetch.ts';
 import { readJson } from '../../tests/support/source-tree.ts';
 import { createClient } from './client.ts';
-import { type ClientEvent, guard } from './client-events.ts';
+import { type ClientEvent, isolateListener } from './client-events.ts';
 import type { ClientOptions } from './options.ts';
 import { observeStream } from './stream/stream.ts';
 import { clientVersion } from './version.ts';
@@ -106,7 +106,7 @@ test('events: listeners of a stream are guarded in the same way, and its states 
   ]);
   expect(warn).toHaveBeenCalledTimes(2);
   warn.mockRestore();
-  expect(guard('nobody', undefined)(1)).toBeUndefined();
+  expect(isolateListener('nobody', undefined)(1)).toBeUndefined();
 });
 
 test('user agent: name and version of the package, after the caller’s own', async () => {

@@ -44,12 +44,15 @@ export type ClientEvent =
 export type EmitEvent = (event: ClientEvent) => void;
 
 /** Wraps a caller's listener: if it throws or rejects, that is written to the console once and changes nothing else. */
-export const guard = <T>(name: string, listener: ((value: T) => unknown) | undefined): ((value: T) => void) => {
+export const isolateListener = <T>(
+  name: string,
+  listener: ((value: T) => unknown) | undefined,
+): ((value: T) => void) => {
   if (listener === undefined) return () => {};
-  let isTold = false;
+  let isReported = false;
   const onFailure = (error: unknown): void => {
-    if (isTold) return;
-    isTold = true;
+    if (isReported) return;
+    isReported = true;
     // biome-ignore lint/suspicious/noConsole: the listener itself has failed
     console.warn(
       `sealpost: ${name} threw; later exceptions are not shown: ${error instanceof Error ? error.message : error}`,

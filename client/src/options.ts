@@ -1,9 +1,9 @@
 // The options of a client: names, defaults, bounds. Only request/credentials.ts keeps the secret.
 import { sendsUserAgent } from '#socket';
-import { type ClientEvent, type ClientWarning, type EmitEvent, guard } from './client-events.ts';
+import { type ClientEvent, type ClientWarning, type EmitEvent, isolateListener } from './client-events.ts';
 import { SealpostError } from './errors.ts';
 import { type Sleep, sleepOnTimer, timerMaxMs } from './request/call.ts';
-import { type CredentialsSource, createSigner, type SecretSource, type Signer } from './request/credentials.ts';
+import { type CredentialsSource, createSigner, type RequestSigner, type SecretSource } from './request/credentials.ts';
 import { parseBaseUrls, parseWsUrls } from './request/endpoints.ts';
 import { clientVersion } from './version.ts';
 
@@ -65,7 +65,7 @@ export type Settings = Readonly<
     /** As `http(s)://`; the base URLs by default. */
     wsUrls: readonly string[];
     /** Undefined without credentials. */
-    signer: Signer | undefined;
+    signer: RequestSigner | undefined;
     /** Headers of every request, apart from the signature. */
     headers: Readonly<Record<string, string>>;
     emit: EmitEvent;
@@ -117,7 +117,7 @@ const readUserAgent = (own: string | undefined): Readonly<Record<string, string>
 };
 
 const readListeners = ({ onWarning = warnOnConsole, onEvent }: ClientOptions) => {
-  const [warn, emit] = [guard('onWarning', onWarning), guard('onEvent', onEvent)];
+  const [warn, emit] = [isolateListener('onWarning', onWarning), isolateListener('onEvent', onEvent)];
   return {
     emit,
     onWarning: (warning: ClientWarning): void => {

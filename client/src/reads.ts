@@ -166,8 +166,8 @@ export const readReports = (
   // Two reports of one stream would be ambiguous.
   if (there.size < received.length) throw strange(details);
   const reports = asked.flatMap((feedID) => there.get(feedID) ?? []);
-  const told: readonly unknown[] = Array.isArray(body.missing) ? body.missing : [];
-  const reasons = new Map(told.map((one) => [Object(one).feedID, Object(one).reason]));
+  const listed: readonly unknown[] = Array.isArray(body.missing) ? body.missing : [];
+  const reasons = new Map(listed.map((one) => [Object(one).feedID, Object(one).reason]));
   const missing = asked
     .filter((feedID) => !there.has(feedID))
     .map((feedID): MissingReport => {

@@ -16,7 +16,7 @@ import { openCall, raceSignal, timerMaxMs } from './request/call.ts';
 import type { Requester } from './request/requester.ts';
 
 /** How long the catalog is cached: operators add and decommission streams rarely. */
-const keptMs = 600_000;
+const cacheMs = 600_000;
 /** For a name that is not in it, the catalog is read again at most this often. */
 const missMs = 10_000;
 /** Streams that are cached; the rest of a longer catalog is not. */
@@ -33,7 +33,10 @@ export type StreamLookup = {
   readonly entry: (stream: string, options?: CallOptions) => Promise<CatalogEntry>;
 };
 
-type Kept = { readonly entries: readonly (CatalogEntry & { readonly hidden: boolean })[]; readonly readMs: number };
+type CachedEntries = {
+  readonly entries: readonly (CatalogEntry & { readonly hidden: boolean })[];
+  readonly readMs: number;
+};
 
 /** Whether this is a name to look up. Text that starts like a feed ID is not. */
 export const isStreamName = (raw: unknown): raw is string => {
@@ -53,15 +56,15 @@ export type LookupParts = {
 };
 
 export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs }: LookupParts): StreamLookup => {
-  let kept: Kept | undefined;
-  let reading: Promise<Kept> | undefined;
-  const read = async (): Promise<Kept> => {
+  let cached: CachedEntries | undefined;
+  let reading: Promise<CachedEntries> | undefined;
+  const read = async (): Promise<CachedEntries> => {
     const [listed, all] = await Promise.all([
       discovery(requester),
       isSigned ? discovery(requester, { hidden: true }).catch(ignoreRefusal) : undefined,
     ]);
-    const known = new Set(listed.feeds.map(({ feedId }) => feedId));
-    const hidden = (all?.feeds ?? []).filter(({ feedId }) => !known.has(feedId));
+    const listedIds = new Set(listed.feeds.map(({ feedId }) => feedId));
+    const hidden = (all?.feeds ?? []).filter(({ feedId }) => !listedIds.has(feedId));
     const entries = [
       ...listed.feeds.map((entry) => ({ ...entry, hidden: false })),
       ...hidden.map((entry) => ({ ...entry, hidden: true })),
@@ -69,10 +72,10 @@ export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs
     return { entries: entries.slice(0, entriesMax), readMs: monotonicMs() };
   };
   /** Concurrent callers share one read; none of them can abort it for the others. */
-  const refresh = (): Promise<Kept> => {
+  const refresh = (): Promise<CachedEntries> => {
     reading ??= read()
       .then((next) => {
-        kept = next;
+        cached = next;
         return next;
       })
       .finally(() => {
@@ -81,12 +84,12 @@ export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs
     return reading;
   };
   const entry = async (stream: string, options: CallOptions = {}): Promise<CatalogEntry> => {
-    const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : monotonicMs() - kept.readMs;
-    const known = kept !== undefined && ageMs < keptMs ? matchStreams(stream, kept.entries) : undefined;
-    const isGood = known?.found === 'one' && known.stream.status !== 'decommissioned';
+    const ageMs = cached === undefined ? Number.POSITIVE_INFINITY : monotonicMs() - cached.readMs;
+    const cachedMatch = cached !== undefined && ageMs < cacheMs ? matchStreams(stream, cached.entries) : undefined;
+    const isGood = cachedMatch?.found === 'one' && cachedMatch.stream.status !== 'decommissioned';
     const match =
-      known !== undefined && (isGood || ageMs < missMs)
-        ? known
+      cachedMatch !== undefined && (isGood || ageMs < missMs)
+        ? cachedMatch
         : matchStreams(stream, (await within(refresh(), options, timeoutMs)).entries);
     if (match.found !== 'one') throw toError(stream, match);
     const { hidden: _, ...found } = match.stream;

@@ -49,14 +49,14 @@ export const verifyBulkCalldata = (reports: readonly AnyReport[], feeToken?: str
 /** A report in its only canonical encoding, lower case. */
 const normalize = (report: AnyReport): Hex => encodeFullReport(decodeFullReport(fullReportOf(report)));
 
-/** Puts the place of a malformed report in front of the message. */
-const naming = <T>(place: string, read: () => T): T => {
+/** Puts the argument with a malformed report in front of the message. */
+const naming = <T>(argument: string, read: () => T): T => {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof SealpostError)) throw error;
     const { code, message, details } = error;
-    throw new SealpostError(code, `${place}: ${message}`, { details, cause: error });
+    throw new SealpostError(code, `${argument}: ${message}`, { details, cause: error });
   }
 };
 

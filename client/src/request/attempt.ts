@@ -90,7 +90,7 @@ const send = async (
   const target = url.href.slice(baseUrl.length); // as the server behind a proxy with a prefix receives it (D252)
   call.attempts += 1;
   const startedMs = performance.now();
-  const tell = (code: string | undefined, answer?: ExchangedAnswer): void =>
+  const report = (code: string | undefined, answer?: ExchangedAnswer): void =>
     emit({
       kind: 'attempt',
       url: baseUrl,
@@ -105,15 +105,15 @@ const send = async (
   const signature = key?.sign('GET', target, signed.machineMs + signed.offsetMs);
   const options = { fetch, headers: { ...own, ...signature }, signal: call.signal, idleTimeoutMs };
   const answer = await exchange(url, options).catch((error: unknown) => {
-    tell(error instanceof SealpostError ? error.code : 'aborted');
+    report(error instanceof SealpostError ? error.code : 'aborted');
     throw error;
   });
   if (!isResult(answer.status)) {
     const error = toError(answer, url.host, nowMs());
-    tell(error.code, answer);
+    report(error.code, answer);
     return error;
   }
-  tell(undefined, answer);
+  report(undefined, answer);
   return {
     body: readBody(answer, url.host),
     details: detailsOf(answer.status, answer.headers),

@@ -37,16 +37,16 @@ export const createClock = (machineMs: () => number): Clock => {
     now: () => ({ machineMs: machineMs(), offsetMs }),
     correct: (refusal, signed) => {
       const { code, details } = refusal;
-      const isTold = code === 'clock_skew' && Number.isSafeInteger(details.serverTimeMs);
-      if (!isTold && !isSkewedByDate(refusal, signed.machineMs + signed.offsetMs)) return undefined;
+      const hasServerTime = code === 'clock_skew' && Number.isSafeInteger(details.serverTimeMs);
+      if (!hasServerTime && !isSkewedByDate(refusal, signed.machineMs + signed.offsetMs)) return undefined;
       if (offsetMs !== signed.offsetMs) return { isNew: false, undo: undefined };
-      const serverMs = isTold ? (details.serverTimeMs as number) : (details.serverDateMs as number) + 500; // each was checked above
+      const serverMs = hasServerTime ? (details.serverTimeMs as number) : (details.serverDateMs as number) + 500; // each was checked above
       const corrected = offsetTo(serverMs, signed);
       offsetMs = corrected;
       const undo = (): void => {
         if (offsetMs === corrected) offsetMs = signed.offsetMs;
       };
-      return { isNew: true, undo: isTold ? undefined : undo };
+      return { isNew: true, undo: hasServerTime ? undefined : undo };
     },
   };
 };

@@ -17,14 +17,14 @@ export type SigningKey = {
   readonly sign: (method: 'GET' | 'HEAD', target: string, timestampMs: number) => Readonly<Record<string, string>>;
 };
 
-export type Signer = {
+export type RequestSigner = {
   readonly key: () => Promise<SigningKey>;
   /** After a 401 for a request that this key signed: reads the credentials again; true if there is a new key. */
   readonly renew: (refused: SigningKey) => Promise<boolean>;
 };
 
 /** How long credentials are cached: short enough to notice a rotation, long enough for a burst of requests to share them. */
-const keptMs = 5_000;
+const cacheMs = 5_000;
 /** Time-out of the function. */
 const askedMs = 10_000;
 
@@ -38,7 +38,7 @@ export type CredentialOptions = {
 export const createSigner = (
   { userId, secret, credentials }: CredentialOptions,
   monotonicMs: () => number,
-): Signer | undefined => {
+): RequestSigner | undefined => {
   if (credentials !== undefined) {
     if (userId !== undefined || secret !== undefined)
       throw new SealpostError('invalid_option', 'Give either credentials, or userId and secret.');
@@ -90,22 +90,23 @@ const toKey = ({ userId, secret }: Credentials): SigningKey => ({
   sign: (method, target, timestampMs) => signRequest({ method, target, userId, timestampMs }, secret),
 });
 
-type Kept = { readonly credentials: Credentials; readonly key: SigningKey; readonly askedMs: number };
+type CachedKey = { readonly credentials: Credentials; readonly key: SigningKey; readonly askedMs: number };
 
-const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => number): Signer => {
-  let kept: Kept | undefined;
-  let asking: Promise<Kept> | undefined;
-  const askAgain = async (): Promise<Kept> => {
+const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => number): RequestSigner => {
+  let cached: CachedKey | undefined;
+  let asking: Promise<CachedKey> | undefined;
+  const askAgain = async (): Promise<CachedKey> => {
     const startedMs = monotonicMs();
     const credentials = await inTime(ask);
-    const isSame = kept?.credentials.userId === credentials.userId && kept.credentials.secret === credentials.secret;
+    const isSame =
+      cached?.credentials.userId === credentials.userId && cached.credentials.secret === credentials.secret;
     // The same credentials are the same key, so that `renew` does not retry with credentials that were rejected.
-    const key = isSame && kept !== undefined ? kept.key : toKey(credentials);
-    kept = { credentials, key, askedMs: startedMs };
-    return kept;
+    const key = isSame && cached !== undefined ? cached.key : toKey(credentials);
+    cached = { credentials, key, askedMs: startedMs };
+    return cached;
   };
   /** Concurrent callers share one read. */
-  const refresh = (): Promise<Kept> => {
+  const refresh = (): Promise<CachedKey> => {
     asking ??= askAgain().finally(() => {
       asking = undefined;
     });
@@ -113,11 +114,11 @@ const createAskingSigner = (ask: () => Promise<Credentials>, monotonicMs: () => 
   };
   return {
     key: async () => {
-      if (kept !== undefined && monotonicMs() - kept.askedMs < keptMs) return kept.key;
+      if (cached !== undefined && monotonicMs() - cached.askedMs < cacheMs) return cached.key;
       return (await refresh()).key;
     },
     renew: async (refused) => {
-      if (kept !== undefined && kept.key !== refused) return true;
+      if (cached !== undefined && cached.key !== refused) return true;
       return (await refresh()).key !== refused;
     },
   };

@@ -70,8 +70,8 @@ const parseAddress = (raw: unknown, option: string, example: string): string => 
 export type Holds = {
   /** Call after each failure of a server, with its Retry-After, or 0. */
   readonly hold: (retryAfterMs: number, ...urls: readonly string[]) => void;
-  /** How long it is held; where there are several URLs, until the last of them is free. */
-  readonly heldMs: (...urls: readonly string[]) => number;
+  /** How long it is still held; where there are several URLs, until the last of them is free. */
+  readonly remainingMs: (...urls: readonly string[]) => number;
 };
 
 /** `monotonicMs` is a monotonic clock. */
@@ -81,6 +81,6 @@ export const createHolds = (monotonicMs: () => number): Holds => {
     hold: (retryAfterMs, ...urls) => {
       for (const url of urls) untilMs.set(url, monotonicMs() + retryAfterMs);
     },
-    heldMs: (...urls) => Math.max(0, ...urls.map((url) => (untilMs.get(url) ?? 0) - monotonicMs())),
+    remainingMs: (...urls) => Math.max(0, ...urls.map((url) => (untilMs.get(url) ?? 0) - monotonicMs())),
   };
 };

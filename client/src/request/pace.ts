@@ -33,7 +33,7 @@ export const createPacedGet = (
     paces.set(path, pace);
     const { signal = new AbortController().signal } = options;
     for (let refusals = 1; ; refusals += 1) {
-      await pace.turn(signal);
+      await pace.slot(signal);
       try {
         const answer = await get<never>(target, options); // passed on unchanged
         pace.learn(answer.details.rateLimit);
@@ -48,21 +48,21 @@ export const createPacedGet = (
 
 const createPace = (sleep: Sleep, monotonicMs: () => number) => {
   let intervalMs = 1_000 / (perSecondDefault * share);
-  let [nextMs, heldUntilMs] = [0, 0];
+  let [nextMs, pausedUntilMs] = [0, 0];
   const hold = (ms: number): void => {
-    heldUntilMs = Math.max(heldUntilMs, monotonicMs() + ms);
+    pausedUntilMs = Math.max(pausedUntilMs, monotonicMs() + ms);
   };
   return {
     /** Waits until a request may be sent. */
-    turn: async (signal: AbortSignal): Promise<void> => {
+    slot: async (signal: AbortSignal): Promise<void> => {
       signal.throwIfAborted();
-      const turnMs = Math.max(monotonicMs(), nextMs, heldUntilMs);
-      nextMs = turnMs + intervalMs;
+      const slotMs = Math.max(monotonicMs(), nextMs, pausedUntilMs);
+      nextMs = slotMs + intervalMs;
       // A hold that starts meanwhile delays this request too.
-      for (let untilMs = turnMs; ; untilMs = heldUntilMs) {
+      for (let untilMs = slotMs; ; untilMs = pausedUntilMs) {
         const waitMs = untilMs - monotonicMs();
         if (waitMs > 0) await sleep(waitMs, signal);
-        if (monotonicMs() >= heldUntilMs) return;
+        if (monotonicMs() >= pausedUntilMs) return;
       }
     },
     learn: (rateLimit: AnswerDetails['rateLimit']): void => {

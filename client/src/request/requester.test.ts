@@ -154,8 +154,8 @@ test('streams: no two connections are signed alike, and a clock that is set back
 });
 
 test('time-out: ends the whole call, retries included, even if fetch ignores its signal', async () => {
-  const deaf = async (): Promise<Response> => new Promise(() => {});
-  const client = createClient({ baseUrl: 'http://a.test', fetch: deaf });
+  const unanswered = async (): Promise<Response> => new Promise(() => {});
+  const client = createClient({ baseUrl: 'http://a.test', fetch: unanswered });
   expect(await failure(client.time({ timeoutMs: 20 }))).toMatchObject({
     code: 'timeout',
     retryable: true,

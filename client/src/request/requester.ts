@@ -117,8 +117,8 @@ const answerTo = async (
     if (!(outcome instanceof SealpostError)) return outcome;
     const step = nextStep(outcome, retryRateLimited);
     if (round > retries || step === 'never') throw outcome;
-    const heldMs = Math.min(...settings.baseUrls.map((url) => holds.heldMs(url)));
-    const waitMs = backOffMs(retryRules, round - 1, random, step === 'later' ? retryAfterMsOf(outcome) : heldMs);
+    const earliestMs = Math.min(...settings.baseUrls.map((url) => holds.remainingMs(url)));
+    const waitMs = backOffMs(retryRules, round - 1, random, step === 'later' ? retryAfterMsOf(outcome) : earliestMs);
     if (waitMs >= remainingMs()) throw outcome; // the call would time out during the wait
     emit({ kind: 'retry', path: pathOf(target), delayMs: waitMs, code: outcome.code });
     await sleep(waitMs, signal);
@@ -133,11 +133,11 @@ const askEach = async (
   settings: Settings,
   baseUrls: Endpoints,
   clock: Clock,
-  { hold, heldMs }: Holds,
+  { hold, remainingMs }: Holds,
 ): Promise<Outcome> => {
   let failure: SealpostError | undefined;
   for (const baseUrl of baseUrls.inOrder()) {
-    if (heldMs(baseUrl) > 0) continue;
+    if (remainingMs(baseUrl) > 0) continue;
     const outcome = await attempt(baseUrl, state, settings, clock);
     if (outcome instanceof SealpostError && nextStep(outcome, settings.retryRateLimited) === 'elsewhere') {
       hold(retryAfterMsOf(outcome), baseUrl);

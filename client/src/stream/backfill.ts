@@ -16,14 +16,14 @@ const secondAfter = (feedId: string, lastMs: number): number =>
   stepMsOf(feedId) === 1 ? Math.floor((lastMs + 1) / 1_000) : Math.ceil((lastMs + 1) / 1_000);
 
 /** The first retained second, where `start` was rejected for being older. */
-const oldestKept = (error: unknown, start: number): number | undefined => {
+const oldestRetained = (error: unknown, start: number): number | undefined => {
   if (!(error instanceof SealpostError) || error.code !== 'timestamp_out_of_bounds') return undefined;
   const { oldestTimestamp } = error.details;
   return typeof oldestTimestamp === 'number' && oldestTimestamp > start ? Math.ceil(oldestTimestamp) : undefined;
 };
 
 /** A page from a second, or from the oldest that is retained. That one advances between requests, so each retry starts a little later. */
-const readKeptPage = async (
+const readRetainedPage = async (
   requester: Pick<Requester, 'get' | 'bounds'>,
   feedId: string,
   from: number,
@@ -35,7 +35,7 @@ const readKeptPage = async (
       // The largest page, so that one second of a stream in milliseconds fits.
       return { start, ...(await readLargePage(requester, feedId, start, limits.pageLimitMax, { signal })) };
     } catch (error) {
-      const oldest = oldestKept(error, start);
+      const oldest = oldestRetained(error, start);
       if (oldest === undefined || tries > oldestTriesMax) throw error;
       start = oldest + 2 ** (tries - 1) - 1;
     }
@@ -56,7 +56,7 @@ export async function* readAfter(
   const first = secondAfter(feedId, lastMs);
   let cursor: PageCursor | undefined = first > secondsMax ? undefined : { start: first };
   for (let after = lastMs; cursor !== undefined; ) {
-    const { start, reports, more } = await readKeptPage(requester, feedId, cursor.start, signal);
+    const { start, reports, more } = await readRetainedPage(requester, feedId, cursor.start, signal);
     if (start > cursor.start) {
       onGap({ feedId, from: cursor.start, to: start });
       cursor = { start };

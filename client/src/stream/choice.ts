@@ -12,14 +12,14 @@ export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
  * `websocket` and `poll` do not fall back.
  */
 export const chooseTransport = async (
-  wanted: TransportName,
+  name: TransportName,
   load: () => Promise<Transport | undefined>,
 ): Promise<Transport> => {
-  if (wanted === 'poll') return polling;
+  if (name === 'poll') return polling;
   const socket = await load();
   const sockets = socket === undefined ? [] : [socket];
-  if (wanted === 'auto') return createFallback([...sockets, serverSentEvents, polling]);
-  if (wanted === 'sse') return createFallback([serverSentEvents, ...sockets, polling]);
+  if (name === 'auto') return createFallback([...sockets, serverSentEvents, polling]);
+  if (name === 'sse') return createFallback([serverSentEvents, ...sockets, polling]);
   if (socket !== undefined) return socket;
   throw new SealpostError(
     'invalid_option',

@@ -43,14 +43,14 @@ const mayBeUnknownOrigin = (error: unknown, isNamed: boolean): error is Sealpost
   (error.code === 'unknown_origin' || (isNamed && error.isInferred && error.status === 400));
 
 /** Keeps all connections until the stream ends; rejects with what ends it. */
-export const keepConnections = async (parts: GroupsParts): Promise<void> => {
+export const keepGroups = async (parts: GroupsParts): Promise<void> => {
   const { groups, ha, tracker, requester, reconnect, random, signal } = parts;
-  const tellAll = (reason: string, delayMs: number): void => {
+  const reportAll = (reason: string, delayMs: number): void => {
     for (const group of groups.keys()) tracker.connection(group, undefined, { phase: 'reconnecting', reason, delayMs });
   };
   let refused: { readonly error: SealpostError; readonly origins: readonly string[] } | undefined;
   for (let failures = 0; !signal.aborted; failures += 1) {
-    const origins = ha ? await askOrigins(requester, reconnect, random, signal, tellAll) : [];
+    const origins = ha ? await askOrigins(requester, reconnect, random, signal, reportAll) : [];
     if (refused?.error.isInferred && String(refused.origins) === String(origins)) throw refused.error;
     const connections = groups.length * origins.length;
     if (connections > connectionsMax) {
@@ -64,7 +64,7 @@ export const keepConnections = async (parts: GroupsParts): Promise<void> => {
       if (!mayBeUnknownOrigin(error, origins.length > 0)) throw error;
       refused = { error, origins };
       const delayMs = backOffMs(reconnect, failures, random);
-      tellAll(error.message, delayMs);
+      reportAll(error.message, delayMs);
       await sleep(delayMs, signal);
     }
   }
@@ -137,7 +137,7 @@ const askOrigins = async (
   onFailure: (reason: string, delayMs: number) => void,
 ): Promise<readonly string[]> => {
   let hasCorrectedClock = false;
-  const { hold, heldMs } = createHolds(() => performance.now());
+  const { hold, remainingMs } = createHolds(() => performance.now());
   const urlOf = (attempt: number): string => requester.wsUrls[attempt % requester.wsUrls.length] as string; // there is at least one
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
@@ -152,7 +152,7 @@ const askOrigins = async (
         await correctClock(requester, signal);
       }
       hold(retryAfterMsOf(error), urlOf(failures));
-      const delayMs = backOffMs(reconnect, failures, random, heldMs(urlOf(failures + 1)));
+      const delayMs = backOffMs(reconnect, failures, random, remainingMs(urlOf(failures + 1)));
       onFailure(wordsOf(error), delayMs);
       await sleep(delayMs, signal);
     }

@@ -51,26 +51,26 @@ const urlAfter = (urls: readonly string[], last: string, steps: number): string 
   urls[(urls.indexOf(last) + steps) % urls.length] as string; // there is at least one, and the first attempt is one step
 
 /** The last server (no step) or the one after it (one step). If it is held, another that is not, or the one that is free first. */
-const serverAfter = (last: Server, steps: 0 | 1, { baseUrls, wsUrls }: Requester, { heldMs }: Holds): Server => {
+const serverAfter = (last: Server, steps: 0 | 1, { baseUrls, wsUrls }: Requester, { remainingMs }: Holds): Server => {
   const servers = Array.from({ length: Math.max(baseUrls.length, wsUrls.length) }, (_, i) => ({
     baseUrl: urlAfter(baseUrls, last.baseUrl, steps + i),
     wsUrl: urlAfter(wsUrls, last.wsUrl, steps + i),
   }));
-  const held = ({ baseUrl, wsUrl }: Server): number => heldMs(baseUrl, wsUrl);
-  return servers.reduce((best, one) => (held(one) < held(best) ? one : best));
+  const waitMs = ({ baseUrl, wsUrl }: Server): number => remainingMs(baseUrl, wsUrl);
+  return servers.reduce((best, one) => (waitMs(one) < waitMs(best) ? one : best));
 };
 
 /** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a final error. */
 export const keepConnection = async (
   origin: string | undefined,
   parts: ConnectionParts,
-  tell: (state: ConnectionState) => void,
+  reportState: (state: ConnectionState) => void,
 ): Promise<void> => {
   const { requester, silenceMs, reconnect, random, signal } = parts;
-  const connect = createAttempts(origin, parts, () => tell({ phase: 'live' }));
+  const connect = createAttempts(origin, parts, () => reportState({ phase: 'live' }));
   const holds = createHolds(() => performance.now());
   let [server, failures] = [serverAfter({ baseUrl: '', wsUrl: '' }, 1, requester, holds), 0];
-  tell({ phase: 'connecting' });
+  reportState({ phase: 'connecting' });
   while (!signal.aborted) {
     const { reason, liveMs, reports, retryAfterMs } = await connect(server);
     if (signal.aborted) return;
@@ -81,9 +81,9 @@ export const keepConnection = async (
     if (isStable) failures = 0;
     // A server that has worked is tried first. One that accepts connections only to drop or ignore them is left.
     server = serverAfter(server, isStable || (reports > 0 && !isSilent) ? 0 : 1, requester, holds);
-    const delayMs = backOffMs(reconnect, failures, random, holds.heldMs(server.baseUrl, server.wsUrl));
+    const delayMs = backOffMs(reconnect, failures, random, holds.remainingMs(server.baseUrl, server.wsUrl));
     failures += 1;
-    tell({ phase: 'reconnecting', reason, delayMs });
+    reportState({ phase: 'reconnecting', reason, delayMs });
     await sleep(delayMs, signal);
   }
 };

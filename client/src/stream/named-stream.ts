@@ -20,7 +20,7 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
   let state: StreamState = { phase: 'connecting' };
   let inner: ReportStream | undefined;
   const failed: unknown[] = []; // the error of the lookup, until it is thrown
-  const tell = (next: StreamState): void => {
+  const reportState = (next: StreamState): void => {
     state = next;
     options.onState?.(next);
   };
@@ -29,7 +29,7 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
     if (controller.signal.aborted) return;
     controller.abort();
     options.signal?.removeEventListener('abort', close);
-    if (inner === undefined) tell({ phase: 'closed' });
+    if (inner === undefined) reportState({ phase: 'closed' });
     else inner.close();
   };
   const start = async (): Promise<ReportStream | undefined> => {
@@ -48,12 +48,12 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
           failed.push(error);
           controller.abort();
           options.signal?.removeEventListener('abort', close);
-          tell({ phase: 'closed', ...(error instanceof Error && { error }) });
+          reportState({ phase: 'closed', ...(error instanceof Error && { error }) });
           return undefined;
         }
         const reason = error instanceof Error ? error.message : 'the catalog cannot be read';
         const delayMs = backOffMs(rules, failures, random, retryAfterMsOf(error));
-        tell({ phase: 'reconnecting', reason, delayMs });
+        reportState({ phase: 'reconnecting', reason, delayMs });
         await sleep(delayMs, signal);
       }
     }

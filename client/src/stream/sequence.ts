@@ -44,7 +44,7 @@ export type Sequence = {
 };
 
 /** Live reports held per feed ID during its backfill; later ones are read over REST instead. */
-const heldMax = 256;
+const bufferedMax = 256;
 /** A window that begins later than this after the last observation leaves a gap; milliseconds. */
 const gapMs = 1_000;
 
@@ -54,7 +54,7 @@ type FeedState = {
   lastMs: number | undefined;
   /** Connections that have overlapped with what was delivered, so that nothing lies between it and their next report. */
   readonly joined: WeakSet<ConnectionKey>;
-  held: { readonly connection: ConnectionKey; readonly report: ReceivedReport }[];
+  buffered: { readonly connection: ConnectionKey; readonly report: ReceivedReport }[];
   filling: boolean;
   again: boolean;
 };
@@ -76,7 +76,7 @@ export const createSequence = (parts: SequenceParts): Sequence => {
   for (const feedId of parts.feedIds) {
     const from = parts.fromOf(feedId);
     const lastMs = from === undefined ? undefined : from * 1_000 - 1;
-    feeds.set(feedId, { feedId, lastMs, joined: new WeakSet(), held: [], filling: false, again: false });
+    feeds.set(feedId, { feedId, lastMs, joined: new WeakSet(), buffered: [], filling: false, again: false });
   }
   const state: SequenceState = { parts, feeds, live: new Set(), waiting: [], startMs: undefined, fills: 0 };
   return {
@@ -120,7 +120,7 @@ const take = (
   if (!feed.filling && joined.has(connection) && !leavesGap) pass(state, feed, report);
   else {
     if (!feed.filling) fill(state, feed);
-    if (feed.held.length < heldMax) feed.held.push({ connection, report });
+    if (feed.buffered.length < bufferedMax) feed.buffered.push({ connection, report });
     // It will be read over REST instead.
     else feed.again = true;
   }
@@ -170,10 +170,10 @@ const release = (state: SequenceState, feed: FeedState): void => {
     return;
   }
   feed.filling = false;
-  const held = feed.held.sort((a, b) => a.report.observationsMs - b.report.observationsMs);
-  feed.held = [];
+  const buffered = feed.buffered.sort((a, b) => a.report.observationsMs - b.report.observationsMs);
+  feed.buffered = [];
   // A gap that remains after the backfill is the server's own.
-  for (const { connection, report } of held) take(state, feed, connection, report, Number.POSITIVE_INFINITY);
+  for (const { connection, report } of buffered) take(state, feed, connection, report, Number.POSITIVE_INFINITY);
 };
 
 /** Delivers what is stored after the last delivered report. Retries until it succeeds, the stream ends, or the error is final. */
@@ -187,7 +187,7 @@ const fillFeed = async (state: SequenceState, feed: FeedState): Promise<void> =>
       const onGap = (gap: StreamGap): void => skip(state, feed, gap);
       for await (const page of readAfter(feed.feedId, feed.lastMs ?? state.startMs ?? 0, onGap)) {
         for (const report of page) pass(state, feed, report);
-        feed.held = feed.held.filter(({ report }) => report.observationsMs > (feed.lastMs ?? 0));
+        feed.buffered = feed.buffered.filter(({ report }) => report.observationsMs > (feed.lastMs ?? 0));
         await drained();
         if (signal.aborted) return;
       }

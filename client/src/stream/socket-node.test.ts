@@ -31,26 +31,26 @@ const serve = async (refuse?: (request: IncomingMessage, response: ServerRespons
   return { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets, requests }; // it listens on a port
 };
 
-type Heard = readonly [what: 'opened' | 'message' | 'alive' | 'refused' | 'closed', ...told: unknown[]];
+type SocketEvent = readonly [what: 'opened' | 'message' | 'alive' | 'refused' | 'closed', ...told: unknown[]];
 
 const open = (url: string, headers: Readonly<Record<string, string>> = {}) => {
-  const heard: Heard[] = [];
+  const events: SocketEvent[] = [];
   const socket: Socket = openSocket(`${url}/api/v1/ws?feedIDs=0x1`, headers, {
-    opened: () => heard.push(['opened']),
-    message: (text) => heard.push(['message', text]),
-    alive: () => heard.push(['alive']),
+    opened: () => events.push(['opened']),
+    message: (text) => events.push(['message', text]),
+    alive: () => events.push(['alive']),
     refused: ({ status, headers: answered, text }) =>
-      heard.push(['refused', status, answered.get('x-request-id'), text]),
-    closed: (reason) => heard.push(['closed', reason]),
+      events.push(['refused', status, answered.get('x-request-id'), text]),
+    closed: (reason) => events.push(['closed', reason]),
   });
   closing.push(socket.close);
-  return { socket, heard };
+  return { socket, events };
 };
 
 /** Opened on both sides. */
 const openPair = async (served: Served) => {
   const opened = open(served.url, { Authorization: 'me' });
-  await expect.poll(() => opened.heard).toEqual([['opened']]);
+  await expect.poll(() => opened.events).toEqual([['opened']]);
   const server = served.sockets.at(-1) as WebSocket; // it has just connected
   return { ...opened, server };
 };
@@ -65,13 +65,13 @@ test('socket: the handshake has the target and the headers, and asks for no comp
 });
 
 test('socket: binary and text frames, whole or in fragments, are messages', async () => {
-  const { server, heard } = await openPair(await serve());
+  const { server, events } = await openPair(await serve());
   server.send(Buffer.from('{"a":"é"}'));
   server.send('text');
   server.send('in ', { fin: false });
   server.send('pieces', { fin: true });
   await expect
-    .poll(() => heard.slice(1))
+    .poll(() => events.slice(1))
     .toEqual([
       ['message', '{"a":"é"}'],
       ['message', 'text'],
@@ -80,11 +80,11 @@ test('socket: binary and text frames, whole or in fragments, are messages', asyn
 });
 
 test('socket: a ping counts as alive, and is answered', async () => {
-  const { server, heard } = await openPair(await serve());
+  const { server, events } = await openPair(await serve());
   const answered = new Promise((resolve) => server.once('pong', (bytes) => resolve(String(bytes))));
   server.ping('p');
   expect(await answered).toBe('p');
-  expect(heard).toEqual([['opened'], ['alive']]);
+  expect(events).toEqual([['opened'], ['alive']]);
 });
 
 test.each([
@@ -93,27 +93,27 @@ test.each([
   [1013, 'too slow', 'closed by the server with 1013 too slow'],
   [1000, '\u0088\u0002', 'closed by the server with 1000'],
   [1011, 'two\r\nlines', 'closed by the server with 1011 two lines'],
-])('socket: a close with %i is reported once, with its reason', async (code, reason, told) => {
-  const { server, heard } = await openPair(await serve());
+])('socket: a close with %i is reported once, with its reason', async (code, reason, reported) => {
+  const { server, events } = await openPair(await serve());
   const over = new Promise((resolve) => server.once('close', resolve));
   server.close(code, reason);
   expect(await over).toBe(code);
-  await expect.poll(() => heard).toEqual([['opened'], ['closed', told]]);
+  await expect.poll(() => events).toEqual([['opened'], ['closed', reported]]);
 });
 
 test('socket: a lost connection is reported once', async () => {
-  const { server, heard } = await openPair(await serve());
+  const { server, events } = await openPair(await serve());
   server.terminate();
-  await expect.poll(() => heard).toEqual([['opened'], ['closed', 'closed by the server with 1006']]);
+  await expect.poll(() => events).toEqual([['opened'], ['closed', 'closed by the server with 1006']]);
 });
 
 test('socket: a message of more than 1 MB ends it', async () => {
-  const { server, heard } = await openPair(await serve());
+  const { server, events } = await openPair(await serve());
   const over = new Promise((resolve) => server.once('close', resolve));
   server.send(Buffer.alloc(1_048_577));
   expect(await over).toBe(1009);
-  expect(heard).toHaveLength(2);
-  expect(heard[1]?.[1]).toContain('Max payload size exceeded');
+  expect(events).toHaveLength(2);
+  expect(events[1]?.[1]).toContain('Max payload size exceeded');
 });
 
 test('socket: a rejected handshake reports status, headers and body, and nothing more', async () => {
@@ -123,8 +123,8 @@ test('socket: a rejected handshake reports status, headers and body, and nothing
     response.write(body.slice(0, 9));
     response.end(body.slice(9));
   });
-  const { heard } = open(url);
-  await expect.poll(() => heard).toEqual([['refused', 401, 'r-1', body]]);
+  const { events } = open(url);
+  await expect.poll(() => events).toEqual([['refused', 401, 'r-1', body]]);
 });
 
 test('socket: the body of a rejection is cut at 64 KB, even if it never ends', async () => {
@@ -134,8 +134,8 @@ test('socket: the body of a rejection is cut at 64 KB, even if it never ends', a
     response.writeHead(503);
     response.write('x'.repeat(70_000));
   });
-  const { heard } = open(url);
-  await expect.poll(() => heard).toEqual([['refused', 503, null, 'x'.repeat(65_536)]]);
+  const { events } = open(url);
+  await expect.poll(() => events).toEqual([['refused', 503, null, 'x'.repeat(65_536)]]);
   await Promise.all(dropped);
 });
 
@@ -144,8 +144,8 @@ test('socket: a rejection whose body is cut off is still reported', async () => 
     response.writeHead(502, { 'Content-Length': '100' });
     response.write('half', () => response.destroy());
   });
-  const { heard } = open(url);
-  await expect.poll(() => heard).toEqual([['refused', 502, null, 'half']]);
+  const { events } = open(url);
+  await expect.poll(() => events).toEqual([['refused', 502, null, 'half']]);
 });
 
 test('socket: a rejection whose body does not end is reported when it expires, once', async () => {
@@ -155,11 +155,11 @@ test('socket: a rejection whose body does not end is reported when it expires, o
     response.writeHead(401, { 'X-Request-Id': 'r-1' });
     response.write('{"code":"unauthorized"}');
   });
-  const { socket, heard } = open(url);
+  const { socket, events } = open(url);
   // Before the rejection arrives, this does nothing.
   const expire = () => {
     socket.expire();
-    return heard;
+    return events;
   };
   await expect.poll(expire).toEqual([['refused', 401, 'r-1', '{"code":"unauthorized"}']]);
   await Promise.all(dropped);
@@ -171,17 +171,17 @@ test('socket: a refused connection closes it with the reason', async () => {
   await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
   const { port } = gone.address() as AddressInfo; // it listens on a port
   await new Promise((resolve) => gone.close(resolve));
-  const { heard } = open(`ws://127.0.0.1:${port}`);
-  await expect.poll(() => heard).toEqual([['closed', `connect ECONNREFUSED 127.0.0.1:${port}`]]);
+  const { events } = open(`ws://127.0.0.1:${port}`);
+  await expect.poll(() => events).toEqual([['closed', `connect ECONNREFUSED 127.0.0.1:${port}`]]);
 });
 
 test('socket: a response that is not a WebSocket’s is a reason, not an exception', async () => {
   const noise = createTcpServer((socket) => socket.end('noise\r\n\r\n'));
   await new Promise<void>((resolve) => noise.listen(0, '127.0.0.1', resolve));
   closing.push(() => noise.close());
-  const { heard } = open(`ws://127.0.0.1:${(noise.address() as AddressInfo).port}`); // it listens on a port
-  await expect.poll(() => heard.length).toBe(1);
-  expect(heard[0]?.[0]).toBe('closed');
+  const { events } = open(`ws://127.0.0.1:${(noise.address() as AddressInfo).port}`); // it listens on a port
+  await expect.poll(() => events.length).toBe(1);
+  expect(events[0]?.[0]).toBe('closed');
 });
 
 test('socket: while paused no message is delivered, and none is lost', async () => {
@@ -191,27 +191,27 @@ test('socket: while paused no message is delivered, and none is lost', async () 
   paused.socket.pause();
   for (let i = 0; i < 100; i += 1) paused.server.send(String(i));
   other.server.send('later');
-  await expect.poll(() => other.heard).toEqual([['opened'], ['message', 'later']]);
-  expect(paused.heard).toEqual([['opened']]);
+  await expect.poll(() => other.events).toEqual([['opened'], ['message', 'later']]);
+  expect(paused.events).toEqual([['opened']]);
   paused.socket.resume();
-  await expect.poll(() => paused.heard.length).toBe(101);
-  expect(paused.heard.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => ['message', String(i)]));
+  await expect.poll(() => paused.events.length).toBe(101);
+  expect(paused.events.slice(1)).toEqual(Array.from({ length: 100 }, (_, i) => ['message', String(i)]));
 });
 
 test('socket: close sends 1000, even while paused, and reports nothing more', async () => {
   for (const isPaused of [false, true]) {
-    const { socket, server, heard } = await openPair(await serve());
+    const { socket, server, events } = await openPair(await serve());
     const over = new Promise((resolve) => server.once('close', resolve));
     if (isPaused) socket.pause();
     socket.close();
     expect(await over).toBe(1000);
-    expect(heard).toEqual([['opened']]);
+    expect(events).toEqual([['opened']]);
   }
 });
 
 test('socket: if closed before it is open, it never opens, and nothing is reported', async () => {
   const served = await serve();
-  const { socket, heard } = open(served.url);
+  const { socket, events } = open(served.url);
   socket.pause();
   socket.close();
   socket.resume();
@@ -220,12 +220,12 @@ test('socket: if closed before it is open, it never opens, and nothing is report
   await new Promise((resolve) => probe.once('connect', resolve));
   probe.destroy();
   await openPair(served);
-  expect(heard).toEqual([]);
+  expect(events).toEqual([]);
   expect(served.sockets).toHaveLength(1);
 });
 
 test('socket: a pong counts as alive', async () => {
-  const { socket, heard } = await openPair(await serve());
+  const { socket, events } = await openPair(await serve());
   socket.ping();
-  await expect.poll(() => heard.at(-1)).toEqual(['alive']);
+  await expect.poll(() => events.at(-1)).toEqual(['alive']);
 });

@@ -37,22 +37,22 @@ const createOpener =
       // Signatures in hex hardly compress, and a compression window per socket costs memory on both sides.
       perMessageDeflate: false,
     });
-    let told = false;
-    let tellRefusal: (() => void) | undefined;
-    const tell = (reason: string): void => {
-      if (!told) handlers.closed(oneLine(reason)); // it may have what a server said
-      told = true;
+    let isReported = false;
+    let reportRefusal: (() => void) | undefined;
+    const report = (reason: string): void => {
+      if (!isReported) handlers.closed(oneLine(reason)); // it may have what a server said
+      isReported = true;
     };
     socket.on('open', handlers.opened);
     socket.on('message', (bytes) => handlers.message(String(bytes)));
     socket.on('ping', handlers.alive);
     socket.on('pong', handlers.alive);
     socket.on('unexpected-response', (request, response) => {
-      told = true;
-      tellRefusal = readRefusal(response, handlers, () => request.destroy());
+      isReported = true;
+      reportRefusal = readRefusal(response, handlers, () => request.destroy());
     });
-    socket.on('error', (error) => tell(describe(error)));
-    socket.on('close', (code, reason) => tell(`closed by the server with ${code} ${reason}`));
+    socket.on('error', (error) => report(describe(error)));
+    socket.on('close', (code, reason) => report(`closed by the server with ${code} ${reason}`));
     // ws throws if a socket is paused or resumed before it is open or after its handshake failed.
     const whenOpen = (act: () => void): void => {
       if (socket.readyState === WebSocket.OPEN) act();
@@ -61,9 +61,9 @@ const createOpener =
       pause: () => whenOpen(() => socket.pause()),
       resume: () => whenOpen(() => socket.resume()),
       ping: () => whenOpen(() => socket.ping()),
-      expire: () => tellRefusal?.(),
+      expire: () => reportRefusal?.(),
       close: () => {
-        told = true;
+        isReported = true;
         whenOpen(() => {
           socket.resume();
           socket.close(1000);
@@ -83,22 +83,22 @@ const describe = (error: Error): string => {
 /** Reads a rejection and reports it when it is complete, too long or cut off, or when the returned function is called. */
 const readRefusal = (response: IncomingMessage, handlers: SocketHandlers, drop: () => void): (() => void) => {
   let body = '';
-  let told = false;
+  let isReported = false;
   const headers = new Headers();
   for (const [name, value] of Object.entries(response.headers)) if (typeof value === 'string') headers.set(name, value);
-  const tell = (): void => {
-    if (told) return;
-    told = true;
+  const report = (): void => {
+    if (isReported) return;
+    isReported = true;
     handlers.refused({ status: response.statusCode ?? 0, headers, text: body.slice(0, refusalCharactersMax) });
     drop();
   };
   response.setEncoding('utf8');
   response.on('data', (piece: string) => {
     body += piece;
-    if (body.length > refusalCharactersMax) tell();
+    if (body.length > refusalCharactersMax) report();
   });
-  response.on('end', tell);
-  response.on('close', tell);
-  response.on('error', tell);
-  return tell;
+  response.on('end', report);
+  response.on('close', report);
+  response.on('error', report);
+  return report;
 };

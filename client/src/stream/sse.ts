@@ -124,12 +124,12 @@ export const createEventReader = (): ((piece: string) => readonly ServerEvent[])
   let rest = '';
   let afterReturn = false;
   let [type, data, id]: [string, string[], string | undefined] = ['', [], undefined];
-  let held = 0;
+  let bufferedCharacters = 0;
 
   const readLine = (line: string): ServerEvent | undefined => {
     if (line === '') {
       const event = data.length > 0 ? { type: type || 'message', id, data: data.join('\n') } : undefined;
-      [type, data, held] = ['', [], 0];
+      [type, data, bufferedCharacters] = ['', [], 0];
       return event;
     }
     const colon = line.indexOf(':');
@@ -139,7 +139,7 @@ export const createEventReader = (): ((piece: string) => readonly ServerEvent[])
     if (field === 'event') type = value;
     else if (field === 'data') data.push(value);
     else if (field === 'id' && !value.includes('\0')) id = value;
-    held += line.length;
+    bufferedCharacters += line.length;
     return undefined;
   };
 
@@ -150,7 +150,8 @@ export const createEventReader = (): ((piece: string) => readonly ServerEvent[])
     const lines = text.split(/\r\n|\n|\r/);
     rest = lines.pop() ?? '';
     const events = lines.map(readLine).filter((event) => event !== undefined);
-    if (rest.length + held > eventCharactersMax) throw new Error('An event of the stream is longer than 1 MB.');
+    if (rest.length + bufferedCharacters > eventCharactersMax)
+      throw new Error('An event of the stream is longer than 1 MB.');
     return events;
   };
 };

@@ -11,31 +11,31 @@ const received = (feedID: string, from: number, to: number): ReceivedReport => (
 
 const watching = () => {
   let nowMs = 1_000_000;
-  const told: StaleStream[] = [];
+  const reported: StaleStream[] = [];
   const watch = createStaleWatch(
     [feedA, feedB],
-    (stream) => told.push(stream),
+    (stream) => reported.push(stream),
     () => nowMs,
   );
   /** Looks every second for this long. */
   const pass = (seconds: number, isLive = true): readonly string[] => {
-    const before = told.length;
+    const before = reported.length;
     for (let i = 0; i < seconds; i += 1) {
       nowMs += 1_000;
       watch.look(isLive);
     }
-    return told.slice(before).map(({ feedId, silentMs }) => `${feedId.slice(6, 7)} ${silentMs}`);
+    return reported.slice(before).map(({ feedId, silentMs }) => `${feedId.slice(6, 7)} ${silentMs}`);
   };
-  return { watch, told, pass };
+  return { watch, reported, pass };
 };
 
 test('stale: a feed ID is told once after a minute, and again only after it had a report', () => {
-  const { watch, told, pass } = watching();
+  const { watch, reported, pass } = watching();
   expect(pass(50)).toEqual([]);
   watch.received(received(feedA, 7, 7));
   expect(pass(11)).toEqual(['b 61000']);
   expect(pass(60)).toEqual(['a 61000']);
-  expect(told).toEqual([
+  expect(reported).toEqual([
     { feedId: feedB, lastTimestamp: undefined, silentMs: 61_000 },
     { feedId: feedA, lastTimestamp: 7, silentMs: 61_000 },
   ]);
@@ -66,13 +66,16 @@ afterEach(() => void vi.useRealTimers());
 
 test('stream: onStale is called for a live stream whose connection is alive and brings no report', async () => {
   const service = createScriptedService();
-  const told: StaleStream[] = [];
-  const { reports, reached } = open(service, [feedA], { onStale: (stream) => told.push(stream), silenceMs: 600_000 });
+  const reported: StaleStream[] = [];
+  const { reports, reached } = open(service, [feedA], {
+    onStale: (stream) => reported.push(stream),
+    silenceMs: 600_000,
+  });
   await reached(isLive);
   vi.advanceTimersByTime(59_000);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   vi.advanceTimersByTime(3_000);
-  expect(told).toMatchObject([{ feedId: feedA, lastTimestamp: undefined }]);
+  expect(reported).toMatchObject([{ feedId: feedA, lastTimestamp: undefined }]);
   reports.close();
   expect(vi.getTimerCount()).toBe(0);
 });

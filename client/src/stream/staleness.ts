@@ -20,7 +20,7 @@ type Feed = {
   readonly receivedMs: number;
   readonly windowMs: number;
   readonly last: number | undefined;
-  isTold: boolean;
+  isReported: boolean;
 };
 
 /** How often to look. */
@@ -33,13 +33,14 @@ export const createStaleWatch = (
 ) => {
   const startMs = monotonicMs();
   const feeds = new Map<string, Feed>();
-  for (const feedId of feedIds) feeds.set(feedId, { receivedMs: startMs, windowMs: 0, last: undefined, isTold: false });
+  for (const feedId of feedIds)
+    feeds.set(feedId, { receivedMs: startMs, windowMs: 0, last: undefined, isReported: false });
   let liveMs: number | undefined;
   return {
     received: ({ report, validFromMs, observationsMs }: ReceivedReport): void => {
       const { feedID: feedId, observationsTimestamp: last } = report;
       const windowMs = observationsMs - validFromMs + stepMsOf(feedId);
-      feeds.set(feedId, { receivedMs: monotonicMs(), windowMs, last, isTold: false });
+      feeds.set(feedId, { receivedMs: monotonicMs(), windowMs, last, isReported: false });
     },
     /** Calls back once for each silence. `isLive`: reports could arrive now. */
     look: (isLive: boolean): void => {
@@ -48,8 +49,8 @@ export const createStaleWatch = (
       if (liveMs === undefined || nowMs - liveMs < settleMs) return;
       for (const [feedId, feed] of feeds) {
         const silentMs = nowMs - feed.receivedMs;
-        if (feed.isTold || silentMs <= Math.max(silentMinMs, windowsMax * feed.windowMs)) continue;
-        feed.isTold = true;
+        if (feed.isReported || silentMs <= Math.max(silentMinMs, windowsMax * feed.windowMs)) continue;
+        feed.isReported = true;
         onStale({ feedId, lastTimestamp: feed.last, silentMs });
       }
     },

@@ -43,10 +43,10 @@ export const createStateTracker = (
       else if (origin === undefined) live[group]?.clear();
       else live[group]?.delete(origin);
       const feedIds = groups.length > 1 ? groups[group] : undefined;
-      const told = { ...next, ...(origin !== undefined && { origin }), ...(feedIds !== undefined && { feedIds }) };
+      const reported = { ...next, ...(origin !== undefined && { origin }), ...(feedIds !== undefined && { feedIds }) };
       // With several connections, one that opens or closes does not change the state of the stream.
-      if (isNextLive === live.every(({ size }) => size > 0)) state = told;
-      onState?.(told);
+      if (isNextLive === live.every(({ size }) => size > 0)) state = reported;
+      onState?.(reported);
     },
     closed: (error: Error | undefined): void => {
       state = error === undefined ? { phase: 'closed' } : { phase: 'closed', error };

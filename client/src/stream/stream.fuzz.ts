@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** What has not arrived by then never arrives. */
 const patienceMs = 5_000;
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const eventLoopTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Every origin pushes at its own pace; it does not push what was stored before a connection opened. */
 const createPushers = (service: ScriptedService) => {
@@ -103,19 +103,19 @@ const run = async (
       connection?.cut();
     } else if (one.act === 'up') service.down.delete(name);
     else if (one.act === 'refusePage') service.pageRefusals.push({ status: 503 });
-    if (one.act === 'turn') await turn();
+    if (one.act === 'turn') await eventLoopTurn();
     pushers.begin();
   }
   // The network recovers: all origins reconnect, after short timers, and push the rest.
   service.down.clear();
   const endMs = performance.now() + patienceMs;
   while (taken < service.stored.length && performance.now() < endMs) {
-    await turn();
+    await eventLoopTurn();
     pushers.begin();
     pushers.push(0, 100);
     pushers.push(1, 100);
   }
-  for (let i = 0; i < 5; i += 1) await turn();
+  for (let i = 0; i < 5; i += 1) await eventLoopTurn();
   const want = (feed: string) =>
     service.stored.filter(({ feedID }) => feedID === feed).map(({ observationsTimestamp }) => observationsTimestamp);
   reports.close();

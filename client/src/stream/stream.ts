@@ -3,7 +3,7 @@ import { parseFeedId, secondsMax } from '@sealpost/protocol';
 import type { ReportJson } from '@sealpost/protocol/report-json';
 import { loadSockets } from '#socket';
 import { defaultReconnect, type ReconnectRules, retryAfterMsOf } from '../backoff.ts';
-import { type EmitEvent, guard } from '../client-events.ts';
+import { type EmitEvent, isolateListener } from '../client-events.ts';
 import { readArgument, SealpostError } from '../errors.ts';
 import { readWhole } from '../options.ts';
 import { timerMaxMs } from '../request/call.ts';
@@ -11,7 +11,7 @@ import type { Requester } from '../request/requester.ts';
 import { readAfter } from './backfill.ts';
 import { chooseTransport, type TransportName } from './choice.ts';
 import { isFinal } from './connection.ts';
-import { keepConnections, splitFeedIds } from './connection-groups.ts';
+import { keepGroups, splitFeedIds } from './connection-groups.ts';
 import { createQueue } from './queue.ts';
 import { createSequence } from './sequence.ts';
 import { createStaleWatch, type StaleStream, staleLookMs } from './staleness.ts';
@@ -96,10 +96,13 @@ const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
 
 /** Wraps the listeners so that they cannot break the stream, and also emit events. */
 export const observeStream = (streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions => {
-  const [onState, onGap] = [guard('onState', options.onState), guard('onGap', options.onGap ?? warnOfGap)];
+  const [onState, onGap] = [
+    isolateListener('onState', options.onState),
+    isolateListener('onGap', options.onGap ?? warnOfGap),
+  ];
   return {
     ...options,
-    ...(options.onStale && { onStale: guard('onStale', options.onStale) }),
+    ...(options.onStale && { onStale: isolateListener('onStale', options.onStale) }),
     onState: (state) => {
       emit({ kind: 'stream', streams, state });
       onState(state);
@@ -175,11 +178,11 @@ type Running = {
 const runConnections = async (
   requester: Requester,
   { groups, fromOf, silenceMs, reconnect }: Settings,
-  { transport: wanted = 'auto', ha = false, onGap = warnOfGap, onStale }: StreamOptions,
+  { transport: name = 'auto', ha = false, onGap = warnOfGap, onStale }: StreamOptions,
   { random, loadSockets: load }: StreamParts,
   { queue, tracker, signal, fail }: Running,
 ): Promise<void> => {
-  const transport = await chooseTransport(wanted, load);
+  const transport = await chooseTransport(name, load);
   const watch = onStale && createStaleWatch(groups.flat(), onStale, () => performance.now());
   if (watch !== undefined && !signal.aborted) {
     const look = (): void => watch.look(tracker.get().phase === 'live' && !queue.isFull());
@@ -192,7 +195,7 @@ const runConnections = async (
       feedIds,
       fromOf,
       nowMs: requester.nowMs,
-      readAfter: (feedId, lastMs, tell) => readAfter(requester, feedId, lastMs, signal, tell),
+      readAfter: (feedId, lastMs, onGap) => readAfter(requester, feedId, lastMs, signal, onGap),
       onGap,
       fillsMax: Math.max(1, Math.floor(fillsMax / groups.length)),
       deliver: (received) => {
@@ -209,5 +212,5 @@ const runConnections = async (
     }),
   });
   const connection = { requester, transport, backpressure: queue, silenceMs, reconnect, random, signal };
-  await keepConnections({ ...connection, groups: groups.map(createGroup), ha, tracker });
+  await keepGroups({ ...connection, groups: groups.map(createGroup), ha, tracker });
 };

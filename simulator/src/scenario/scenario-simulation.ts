@@ -70,11 +70,11 @@ export const createScenarioSimulation = async (options: ScenarioOptions): Promis
   let courses: readonly Course[] = [];
   const add = async (added: readonly Effect[]): Promise<void> => {
     const all = [...effects, ...added];
-    const turns = all.filter(isRotation).sort((a, b) => a.from - b.from);
-    while (networks.length <= turns.length)
+    const allRotations = all.filter(isRotation).sort((a, b) => a.from - b.from);
+    while (networks.length <= allRotations.length)
       networks.push(await createNetwork({ ...options, seed: rotatedSeed(seed, networks.length) }));
     effects = all;
-    rotations = turns;
+    rotations = allRotations;
     courses = streams.map((simulated) => createCourse(seed, simulated, all));
   };
   await add(options.effects);
