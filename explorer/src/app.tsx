@@ -12,7 +12,7 @@ import { HistoryBanner } from './ui/frame/history-banner.tsx';
 import { SandboxBanner } from './ui/frame/sandbox-banner.tsx';
 import { ShortcutsButton, ShortcutsDialog } from './ui/frame/shortcuts-dialog.tsx';
 import { Toasts } from './ui/frame/toasts.tsx';
-import { UnkeptNotice } from './ui/frame/unsaved-notice.tsx';
+import { UnsavedNotice } from './ui/frame/unsaved-notice.tsx';
 import { SignInButton, SignInDialog } from './ui/sign-in-dialog.tsx';
 import './styles/app.css';
 
@@ -207,8 +207,8 @@ const Announcements = () => {
   const refusal = session.refusal.value;
   const isSwitchOffered = session.isSwitchOffered.value;
   const isBroken = unexpected.error.value !== undefined;
-  const unkept = storage.refusal.value;
-  if (isOnline && refusal === undefined && !isSwitchOffered && !isBroken && unkept === undefined) return null;
+  const storageRefusal = storage.refusal.value;
+  if (isOnline && refusal === undefined && !isSwitchOffered && !isBroken && storageRefusal === undefined) return null;
   const { problem, advice } = explainError(refusal);
   return (
     <div class="page announcements stack">
@@ -219,7 +219,7 @@ const Announcements = () => {
       )}
       {isBroken && <UnexpectedNotice />}
       {isSwitchOffered && <SwitchQuestion />}
-      {unkept !== undefined && <UnkeptNotice why={unkept} />}
+      {storageRefusal !== undefined && <UnsavedNotice why={storageRefusal} />}
       {refusal !== undefined && (
         <Notice
           kind="error"
@@ -245,11 +245,11 @@ const useFocusOnPage = () => {
   const { router } = useExplorer();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
-    let shown = JSON.stringify(router.address.peek().route);
+    let lastRoute = JSON.stringify(router.address.peek().route);
     return effect(() => {
       const next = JSON.stringify(router.address.value.route);
-      if (next !== shown) main.current?.focus({ preventScroll: true });
-      shown = next;
+      if (next !== lastRoute) main.current?.focus({ preventScroll: true });
+      lastRoute = next;
     });
   }, [router]);
   return main;

@@ -16,7 +16,7 @@ import { watchServer } from './state/sandbox.ts';
 import { createSession } from './state/session.ts';
 import { createBrowserStorage } from './state/settings/browser-storage.ts';
 import { createListColumns } from './state/settings/list-columns.ts';
-import { createKept } from './state/settings/stored-setting.ts';
+import { createStoredSetting } from './state/settings/stored-setting.ts';
 import { createTimes } from './state/settings/times.ts';
 import { createWatchlist } from './state/settings/watchlist.ts';
 import { createShortcuts } from './state/shortcuts.ts';
@@ -32,7 +32,7 @@ const chunks = createChunks(window);
 const storage = createBrowserStorage(window);
 const theme = createTheme(window, storage);
 const times = createTimes(storage);
-const sampleLanguage = createKept(storage, 'sealpost-sample-language', (stored) =>
+const sampleLanguage = createStoredSetting(storage, 'sealpost-sample-language', (stored) =>
   typeof stored === 'string' ? stored.slice(0, 20) : '',
 );
 const shortcuts = createShortcuts(document, storage);

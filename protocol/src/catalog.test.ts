@@ -4,7 +4,7 @@ import { bodies } from './bodies.ts';
 import {
   compareStreams,
   formatDate,
-  matchStream,
+  matchesFilter,
   moveStream,
   parseCatalog,
   parseStream,
@@ -22,7 +22,7 @@ test.each(vectors.cases)('discovery vector: $name', ({ query, names, error, argu
   const listed = () => {
     const filter = parseQuery('discovery', query);
     return streams
-      .filter((one) => !one.hidden && matchStream(filter, one))
+      .filter((one) => !one.hidden && matchesFilter(filter, one))
       .sort(compareStreams)
       .map(({ name }) => name);
   };

@@ -208,7 +208,7 @@ const objectKeys = <T extends object>(value: T) => Object.keys(value) as (keyof 
 const [nameFilterKeys, dateFilterKeys] = [objectKeys(nameFilters), objectKeys(dateFilters)];
 
 /** Whether the stream passes every filter. `hidden` is ignored: query parameters never widen access. */
-export const matchStream = (filter: DiscoveryFilter, stream: Filtered): boolean =>
+export const matchesFilter = (filter: DiscoveryFilter, stream: Filtered): boolean =>
   nameFilterKeys.every((name) => filter[name]?.includes(stream[nameFilters[name]].toLowerCase()) ?? true) &&
   dateFilterKeys.every((prefix) =>
     matchDate(stream[dateFilters[prefix]], filter[`${prefix}_after`], filter[`${prefix}_before`]),

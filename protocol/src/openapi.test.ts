@@ -30,8 +30,8 @@ ajv.addKeyword('components');
 ajv.addSchema({ $id: 'openapi', components: document.components }, 'openapi', false, false);
 const validatorOf = (name: string) => ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
 
-type Found = { readonly path: string; readonly method: string; readonly operation: OpenApiOperation };
-const operations: readonly Found[] = Object.entries(document.paths).flatMap(([path, item]) =>
+type DocumentedOperation = { readonly path: string; readonly method: string; readonly operation: OpenApiOperation };
+const operations: readonly DocumentedOperation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
 );
 const operationOf = (route: Route): OpenApiOperation =>

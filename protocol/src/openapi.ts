@@ -338,8 +338,8 @@ const bareErrors = (route: Route): readonly (readonly [string, OpenApiResponse])
     .filter(retryAfter)
     .map((status) => [`${status}`, bare('Wait for Retry-After.', status)] as const);
   const classes = [4, 5].map((hundreds) => {
-    const told = statuses.filter((status) => Math.floor(status / 100) === hundreds && !retryAfter(status));
-    return [`${hundreds}XX`, bare(`${told.join(', ')}, without a body.`, hundreds * 100)] as const;
+    const documented = statuses.filter((status) => Math.floor(status / 100) === hundreds && !retryAfter(status));
+    return [`${hundreds}XX`, bare(`${documented.join(', ')}, without a body.`, hundreds * 100)] as const;
   });
   return [...later, ...classes];
 };

@@ -148,16 +148,15 @@ export const oraclesMax = 31;
 export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers'): SignerSet => {
   if (!/^0x[0-9a-fA-F]{64}$/.test(configDigest))
     throw malformedArgument(at, configDigest, 'a config digest, 0x and 64 hex digits');
-  const place = `${at}.${configDigest}`;
+  const path = `${at}.${configDigest}`;
   const { f, addresses }: { readonly f?: unknown; readonly addresses?: unknown } = Object(raw);
-  if (typeof f !== 'number' || !Number.isInteger(f) || f < 0)
-    throw malformedArgument(`${place}.f`, f, 'a whole number');
-  if (!Array.isArray(addresses)) throw malformedArgument(`${place}.addresses`, addresses, 'a list of addresses');
-  const parsed = addresses.map((address, i) => parseAddress(address, `${place}.addresses[${i}]`));
+  if (typeof f !== 'number' || !Number.isInteger(f) || f < 0) throw malformedArgument(`${path}.f`, f, 'a whole number');
+  if (!Array.isArray(addresses)) throw malformedArgument(`${path}.addresses`, addresses, 'a list of addresses');
+  const parsed = addresses.map((address, i) => parseAddress(address, `${path}.addresses[${i}]`));
   const n = new Set(parsed).size;
-  if (n !== parsed.length) throw malformedArgument(`${place}.addresses`, addresses.length, 'each address once');
+  if (n !== parsed.length) throw malformedArgument(`${path}.addresses`, addresses.length, 'each address once');
   if (n <= 3 * f || n > oraclesMax) {
-    throw malformedArgument(`${place}.addresses`, n, `more than 3f = ${3 * f} and at most ${oraclesMax} addresses`);
+    throw malformedArgument(`${path}.addresses`, n, `more than 3f = ${3 * f} and at most ${oraclesMax} addresses`);
   }
   return { configDigest: configDigest.toLowerCase() as Hex, f, addresses: parsed }; // it matches the pattern
 };

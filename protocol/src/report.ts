@@ -190,9 +190,9 @@ export const withFields = (body: Hex, fields: ReportBody | ReportHead): Hex => {
 };
 
 const mistakeOf = (type: Field['type'], value: unknown): string => {
-  const wanted = ['uint64', 'uint192', 'int192'].includes(type) ? 'bigint' : 'number';
-  if (type === 'bytes32' || value === undefined || typeof value === wanted) return 'is missing or out of range.';
-  return `is a ${typeof value}, but must be a ${wanted}.`;
+  const expectedType = ['uint64', 'uint192', 'int192'].includes(type) ? 'bigint' : 'number';
+  if (type === 'bytes32' || value === undefined || typeof value === expectedType) return 'is missing or out of range.';
+  return `is a ${typeof value}, but must be a ${expectedType}.`;
 };
 
 const encodeFields = (body: ReportBody | ReportHead, resolution: TimeResolution): string => {

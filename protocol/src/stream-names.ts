@@ -6,11 +6,11 @@ import { schemaVersionOf } from './feed-id.ts';
 
 /** The fields for matching. Entries of other servers may lack all but the first two. */
 export type NamedStream = { readonly feedId: string; readonly name: string } & {
-  readonly [K in (typeof telling)[number] | 'baseAsset' | 'quoteAsset' | 'status']?: string | undefined;
+  readonly [K in (typeof distinguishingFields)[number] | 'baseAsset' | 'quoteAsset' | 'status']?: string | undefined;
 } & { readonly hidden?: boolean | undefined };
 
 /** Fields in which two streams of one pair may differ, most important first. */
-const telling = [
+const distinguishingFields = [
   'attributeType',
   'networkType',
   'status',
@@ -43,13 +43,13 @@ const pairsOf = ({ name, baseAsset, quoteAsset }: NamedStream): readonly string[
  * listed over hidden ones, so that neither makes a name ambiguous.
  */
 export const matchStreams = <S extends NamedStream>(name: string, entries: readonly S[]): StreamMatch<S> => {
-  const wanted = name.trim().toLowerCase();
-  const exact = entries.filter((one) => one.feedId.toLowerCase() === wanted || one.name.toLowerCase() === wanted);
-  const matching = exact.length > 0 ? exact : entries.filter((one) => pairsOf(one).includes(wanted));
+  const key = name.trim().toLowerCase();
+  const exact = entries.filter((one) => one.feedId.toLowerCase() === key || one.name.toLowerCase() === key);
+  const matching = exact.length > 0 ? exact : entries.filter((one) => pairsOf(one).includes(key));
   const current = prefer(matching, ({ status }) => status !== 'decommissioned');
   const streams = prefer(current, ({ hidden }) => hidden !== true);
   const [stream, ...others] = streams;
-  if (stream === undefined) return { found: 'none', near: nearTo(wanted, entries) };
+  if (stream === undefined) return { found: 'none', near: nearTo(key, entries) };
   return others.length === 0 ? { found: 'one', stream } : { found: 'several', streams };
 };
 
@@ -61,8 +61,8 @@ const prefer = <T>(all: readonly T[], isPreferred: (one: T) => boolean): readonl
 const plain = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 /** Streams whose pair or name is similar, closest first. */
-const nearTo = <S extends NamedStream>(wanted: string, entries: readonly S[]): readonly S[] => {
-  const asked = plain(wanted);
+const nearTo = <S extends NamedStream>(key: string, entries: readonly S[]): readonly S[] => {
+  const asked = plain(key);
   if (asked === '' || asked.length > comparedMax) return [];
   const distanceMax = Math.min(3, Math.ceil(asked.length / 3));
   const distances = entries.map((stream) => {
@@ -105,7 +105,7 @@ export const distinguishStreams = (streams: readonly NamedStream[]): readonly St
     ...stream,
     schemaVersion: `V${schemaVersionOf(stream.feedId)}`,
   }));
-  const fields = ([...telling, 'schemaVersion'] as const).filter(
+  const fields = ([...distinguishingFields, 'schemaVersion'] as const).filter(
     (key) => new Set(rows.map((row) => row[key])).size > 1,
   );
   return rows.map((row) => ({

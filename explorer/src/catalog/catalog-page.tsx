@@ -9,16 +9,16 @@ import { Empty, Failure, Loading, Notice, Pill, useTitle } from '../ui/component
 import { formatCount } from '../ui/format.ts';
 import { liveTexts } from '../ui/live-texts.ts';
 import { focusPanelButton } from '../ui/panel.ts';
-import { type ColumnName, fitColumns, shownColumns } from './columns.ts';
+import { type ColumnName, fitColumns, visibleColumns } from './columns.ts';
 import {
   activeFilters,
+  type CatalogSelection,
   countRows,
   filterValuesOf,
-  readWanted,
+  readSelection,
   type Selectable,
   selectStreams,
   toSearchable,
-  type Wanted,
   withoutFilters,
   withValue,
 } from './filter.ts';
@@ -67,15 +67,15 @@ const noStreams: ReadonlySet<string> = new Set();
 
 /** The streams that match the address's query, in its order. */
 const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order: Order) => {
-  const { live, days, watchlist: kept } = useExplorer();
+  const { live, days, watchlist: storedWatchlist } = useExplorer();
   const searchable = useMemo(() => streams.map(toSearchable), [streams]);
   const key = withValue(query, 'sort', '').toString();
-  const wanted = useMemo(() => readWanted(query), [key]);
+  const selection = useMemo(() => readSelection(query), [key]);
   // Unless the list is of the watchlist, a star does not change it, and so not its order either.
-  const watchlist = wanted.isWatched ? kept.feedIds.value : noStreams;
+  const watchlist = selection.isWatched ? storedWatchlist.feedIds.value : noStreams;
   const from = useMemo((): Selectable => ({ streams: searchable, hidden, watchlist }), [searchable, hidden, watchlist]);
-  const selected = useMemo(() => selectStreams(from, wanted), [from, wanted]);
-  const { tick, isHeld } = useLiveTick(isLiveOrder(order));
+  const selected = useMemo(() => selectStreams(from, selection), [from, selection]);
+  const { tick, isPaused } = useLiveTick(isLiveOrder(order));
   const sorted = useMemo(
     () =>
       sortStreams(selected, order, {
@@ -84,7 +84,7 @@ const useSelection = ({ streams, hidden }: Ready, query: URLSearchParams, order:
       }),
     [selected, order.column, order.descending, tick],
   );
-  return { wanted, from, sorted, isHeld };
+  return { selection, from, sorted, isPaused };
 };
 
 /** Stars a stream, and what to tell screen readers about it. */
@@ -107,11 +107,11 @@ const useColumns = (page: RefObject<HTMLElement | null>, isSignedIn: boolean, is
   const { listColumns } = useExplorer();
   const choice = listColumns.value.value;
   const width = useWidth(page);
-  const shown = useMemo(() => shownColumns(choice, isSignedIn, isNarrow), [choice, isSignedIn, isNarrow]);
-  const fittingNow = isNarrow ? shown : fitColumns(shown, width - borderPx);
+  const visible = useMemo(() => visibleColumns(choice, isSignedIn, isNarrow), [choice, isSignedIn, isNarrow]);
+  const fittingNow = isNarrow ? visible : fitColumns(visible, width - borderPx);
   const key = fittingNow.join(' ');
   const fitting = useMemo(() => fittingNow, [key]); // the same array for the same columns: rows compare it
-  return { shown, fitting };
+  return { visible, fitting };
 };
 
 /** Both borders of the table. */
@@ -123,12 +123,12 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
   const { panel, toggle } = usePanel();
   const searchBox = useRef<HTMLInputElement>(null);
   const order = readOrder(query);
-  const { wanted, from, sorted, isHeld } = useSelection(state, query, order);
+  const { selection, from, sorted, isPaused } = useSelection(state, query, order);
   const isSignedIn = session.userId.value !== undefined;
   const isNarrow = useMedia('(max-width: 40rem)');
-  const { shown, fitting } = useColumns(page, isSignedIn, isNarrow);
+  const { visible, fitting } = useColumns(page, isSignedIn, isNarrow);
   const { said, setSaid, star } = useStar(state.streams);
-  const isAll = wanted.filter.hidden === true;
+  const isAll = selection.filter.hidden === true;
   const listed = useMemo(
     () => (isAll ? state.streams : state.streams.filter(({ feedId }) => !state.hidden.has(feedId))),
     [state, isAll],
@@ -140,16 +140,16 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
     router.setQuery(next);
     if (activeFilters(next, allValues).length === 0) focusPanelButton('filters'); // the chips are gone, and the button that cleared them
   };
-  const isOnlySearched = active.length === 0 && wanted.search !== '';
+  const isOnlySearched = active.length === 0 && selection.search !== '';
   const clear = (): void => {
     setFilters(withoutFilters(query));
     if (isOnlySearched) searchBox.current?.focus();
   };
   if (state.streams.length === 0) return <NoStreams />;
-  const list = { streams: sorted, readable: state.readable, shown: fitting, order, isNarrow, searchBox };
+  const list = { streams: sorted, readable: state.readable, visible: fitting, order, isNarrow, searchBox };
   return (
     <>
-      <CatalogHead shown={sorted.length} total={listed.length} isHeld={isHeld} />
+      <CatalogHead matching={sorted.length} total={listed.length} isPaused={isPaused} />
       <Toolbar
         searchBox={searchBox}
         order={order}
@@ -160,17 +160,20 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
         readable={state.readable}
         onSaid={setSaid}
       />
-      {panel === 'filters' && <Filters from={from} wanted={wanted} values={values} isSignedIn={isSignedIn} />}
+      {panel === 'filters' && <Filters from={from} selection={selection} values={values} isSignedIn={isSignedIn} />}
       {panel === 'columns' && (
-        <ColumnPanel {...{ isSignedIn, isNarrow, shown }} tooMany={shown.filter((name) => !fitting.includes(name))} />
+        <ColumnPanel
+          {...{ isSignedIn, isNarrow, visible }}
+          tooMany={visible.filter((name) => !fitting.includes(name))}
+        />
       )}
       {active.length > 0 && <FilterChips active={active} onChange={setFilters} onClear={clear} />}
-      <Problems problems={wanted.problems} />
+      <Problems problems={selection.problems} />
       <p class="list-said small muted" role="status">
         {said}
       </p>
       {sorted.length === 0 ? (
-        <NoMatch isWatched={wanted.isWatched} isOnlySearched={isOnlySearched} onClear={clear} />
+        <NoMatch isWatched={selection.isWatched} isOnlySearched={isOnlySearched} onClear={clear} />
       ) : (
         <List {...list} allStreams={state.streams} isSignedIn={isSignedIn} onStar={star} />
       )}
@@ -180,19 +183,19 @@ const ReadyCatalog = ({ state, page }: { readonly state: Ready; readonly page: R
 
 type FiltersProps = {
   readonly from: Selectable;
-  readonly wanted: Wanted;
+  readonly selection: CatalogSelection;
   readonly values: ReturnType<typeof filterValuesOf>;
   readonly isSignedIn: boolean;
 };
 
-const Filters = ({ from, wanted, values, isSignedIn }: FiltersProps) => {
+const Filters = ({ from, selection, values, isSignedIn }: FiltersProps) => {
   const { router } = useExplorer();
-  const counts = useMemo(() => countRows(from, wanted), [from, wanted]);
+  const counts = useMemo(() => countRows(from, selection), [from, selection]);
   return (
     <FilterPanel
       values={values}
       counts={counts}
-      filter={wanted.filter}
+      filter={selection.filter}
       query={router.address.value.query}
       onChange={router.setQuery}
       isSignedIn={isSignedIn}
@@ -200,7 +203,7 @@ const Filters = ({ from, wanted, values, isSignedIn }: FiltersProps) => {
   );
 };
 
-const Problems = ({ problems }: Pick<Wanted, 'problems'>) => {
+const Problems = ({ problems }: Pick<CatalogSelection, 'problems'>) => {
   const { router } = useExplorer();
   const { query } = router.address.value;
   const problem = orderProblem(query);
@@ -226,18 +229,18 @@ const Problems = ({ problems }: Pick<Wanted, 'problems'>) => {
   );
 };
 
-type HeadProps = { readonly shown: number; readonly total: number; readonly isHeld: boolean };
+type HeadProps = { readonly matching: number; readonly total: number; readonly isPaused: boolean };
 
-const CatalogHead = ({ shown, total, isHeld }: HeadProps) => {
+const CatalogHead = ({ matching, total, isPaused }: HeadProps) => {
   const { session } = useExplorer();
   return (
     <div class="catalog-head">
       <h1>Streams</h1>
       <p class="muted" role="status">
-        {shown === total ? formatCount(total) : `${formatCount(shown)} of ${formatCount(total)}`}
+        {matching === total ? formatCount(total) : `${formatCount(matching)} of ${formatCount(total)}`}
       </p>
       {session.userId.value === undefined ? <SignInHint /> : <LivePill />}
-      {isHeld && (
+      {isPaused && (
         <Pill kind="plain" title="Rows stay in place while one has the focus or you point at one.">
           Order paused
         </Pill>
@@ -316,7 +319,7 @@ type ListProps = {
   readonly streams: readonly CatalogEntry[];
   readonly allStreams: readonly CatalogEntry[];
   readonly readable: ReadonlySet<string>;
-  readonly shown: readonly ColumnName[];
+  readonly visible: readonly ColumnName[];
   readonly order: Order;
   readonly isSignedIn: boolean;
   readonly isNarrow: boolean;
@@ -325,9 +328,9 @@ type ListProps = {
 };
 
 /** Which streams need prices and days: those in view, or all if they exist in the page or are sorted by it. */
-const needsOf = ({ streams, shown, order, isSignedIn }: ListProps): LiveNeeds => {
+const needsOf = ({ streams, visible, order, isSignedIn }: ListProps): LiveNeeds => {
   const isWhole = streams.length <= wholeMax;
-  const hasDays = isSignedIn && (shown.includes('change') || shown.includes('trend') || order.column === 'change');
+  const hasDays = isSignedIn && (visible.includes('change') || visible.includes('trend') || order.column === 'change');
   return {
     isForAll: isSignedIn && (isWhole || isLiveOrder(order)),
     days: !hasDays ? 'none' : isWhole || order.column === 'change' ? 'all' : 'view',
@@ -335,7 +338,7 @@ const needsOf = ({ streams, shown, order, isSignedIn }: ListProps): LiveNeeds =>
 };
 
 const List = (props: ListProps) => {
-  const { streams, allStreams, readable, shown, order, isNarrow, searchBox, onStar } = props;
+  const { streams, allStreams, readable, visible, order, isNarrow, searchBox, onStar } = props;
   const { router, watchlist } = useExplorer();
   const distinctions = useMemo(() => distinctionsOf(allStreams), [allStreams]);
   const scroll = useRowScroll<HTMLTableSectionElement & HTMLUListElement>(
@@ -345,7 +348,7 @@ const List = (props: ListProps) => {
   const active = useCatalogKeys(streams, scroll, searchBox, onStar);
   useLiveRows(streams, readable, scroll, needsOf(props));
   useRowClicks(onStar);
-  const rows = { streams, readable, distinctions, scroll, active, shown, watchlist: watchlist.feedIds.value };
+  const rows = { streams, readable, distinctions, scroll, active, visible, watchlist: watchlist.feedIds.value };
   const sort = (column: ColumnName): void => router.setQuery(toggleOrder(router.address.peek().query, column));
   return isNarrow ? <CatalogCards {...rows} /> : <CatalogTable {...rows} order={order} onSort={sort} />;
 };

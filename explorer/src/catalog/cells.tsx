@@ -65,18 +65,18 @@ type Move = {
   readonly feedId: string;
   readonly price: bigint | undefined;
   readonly text: string;
-  readonly turn: number;
+  readonly parity: number;
 };
 
 /** Where the price went at its last change: `up-0`, `up-1`, `down-0` or `down-1`; the number changes so that the flash starts again. */
 const useMove = (feedId: string, price: bigint | undefined): string => {
-  const last = useRef<Move>({ feedId, price, text: '', turn: 0 });
+  const last = useRef<Move>({ feedId, price, text: '', parity: 0 });
   const { current } = last;
   if (current.feedId !== feedId || current.price === undefined || price === undefined)
-    last.current = { feedId, price, text: '', turn: 0 }; // a row shows other streams over time
+    last.current = { feedId, price, text: '', parity: 0 }; // a row shows other streams over time
   else if (current.price !== price) {
-    const turn = 1 - current.turn;
-    last.current = { feedId, price, text: `${price > current.price ? 'up' : 'down'}-${turn}`, turn };
+    const parity = 1 - current.parity;
+    last.current = { feedId, price, text: `${price > current.price ? 'up' : 'down'}-${parity}`, parity };
   }
   return last.current.text;
 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { columns, columnsFor, defaultColumns, fitColumns, shownColumns, toggleColumn } from './columns.ts';
+import { columns, columnsFor, defaultColumns, fitColumns, toggleColumn, visibleColumns } from './columns.ts';
 
 const width = (names: readonly (keyof typeof columns)[]): number =>
   names.reduce((sum, name) => sum + columns[name].widthPx, 0);
@@ -12,8 +12,8 @@ test('columns: prices, changes, spreads and ages are for signed-in users', () =>
 });
 
 test('columns: the default with the choice, in the order of the page, always with the pair, whatever is stored', () => {
-  expect(shownColumns({}, true, false)).toEqual(defaultColumns(true, false));
-  expect(shownColumns({ feed: false, schema: true, pair: false, nonsense: true }, true, false)).toEqual([
+  expect(visibleColumns({}, true, false)).toEqual(defaultColumns(true, false));
+  expect(visibleColumns({ feed: false, schema: true, pair: false, nonsense: true }, true, false)).toEqual([
     'pair',
     'price',
     'change',
@@ -24,8 +24,8 @@ test('columns: the default with the choice, in the order of the page, always wit
     'class',
     'schema',
   ]);
-  expect(shownColumns({}, true, true)).toEqual(columnsFor(true).filter((name) => name !== 'hours'));
-  expect(shownColumns({ price: true }, false, false)).toEqual(defaultColumns(false, false));
+  expect(visibleColumns({}, true, true)).toEqual(columnsFor(true).filter((name) => name !== 'hours'));
+  expect(visibleColumns({ price: true }, false, false)).toEqual(defaultColumns(false, false));
 });
 
 test('columns: a choice changes one column, also after sign-in and in a window of another width', () => {
@@ -36,7 +36,7 @@ test('columns: a choice changes one column, also after sign-in and in a window o
     [true, false],
     [true, true],
   ] as const)
-    expect(shownColumns(choice, isSignedIn, areCards)).toEqual(
+    expect(visibleColumns(choice, isSignedIn, areCards)).toEqual(
       defaultColumns(isSignedIn, areCards).filter((name) => name !== 'class'),
     );
   expect(toggleColumn(choice, 'hours', true, false)).toEqual({ class: false, hours: true });
@@ -44,9 +44,9 @@ test('columns: a choice changes one column, also after sign-in and in a window o
 });
 
 test('columns: those that do not fit are left out, the least important first', () => {
-  const shown = defaultColumns(true, false);
-  expect(fitColumns(shown, width(shown))).toEqual(shown);
-  expect(fitColumns(shown, width(shown) - 1)).toEqual(shown.filter((name) => name !== 'feed'));
-  expect(fitColumns(shown, 718)).toEqual(['pair', 'price', 'change', 'trend', 'age', 'status']);
-  expect(fitColumns(shown, 0)).toEqual(['pair']);
+  const visible = defaultColumns(true, false);
+  expect(fitColumns(visible, width(visible))).toEqual(visible);
+  expect(fitColumns(visible, width(visible) - 1)).toEqual(visible.filter((name) => name !== 'feed'));
+  expect(fitColumns(visible, 718)).toEqual(['pair', 'price', 'change', 'trend', 'age', 'status']);
+  expect(fitColumns(visible, 0)).toEqual(['pair']);
 });

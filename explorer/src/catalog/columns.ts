@@ -10,7 +10,7 @@ import { spreadOf } from '../ui/price/spread.ts';
 export type SortValue = string | number | bigint | undefined;
 
 /** What is known of streams beside the catalog. */
-export type KnownOf = {
+export type LiveValues = {
   readonly latest: (feedId: string) => LiveReport | undefined;
   readonly day: (feedId: string) => Day | undefined;
 };
@@ -26,7 +26,7 @@ export type Column = {
   /** Not shown until the user chooses it; `signed-in`: only to anonymous users by default. */
   readonly isOff?: 'always' | 'signed-in';
   /** Without it, the column cannot be sorted by. */
-  readonly value?: (stream: CatalogEntry, known: KnownOf) => SortValue;
+  readonly value?: (stream: CatalogEntry, values: LiveValues) => SortValue;
 };
 
 const statusOrder = { live: 0, testing: 1, decommissioned: 2 } as const;
@@ -38,7 +38,7 @@ const statusValue = ({ status, expectedDecommissionAt }: CatalogEntry): number =
 const negative = (value: number | undefined): number | undefined => (value === undefined ? undefined : -value);
 
 /** By percent, because prices of different streams do not compare. */
-const changeValue = ({ feedId }: CatalogEntry, { latest, day }: KnownOf): SortValue => {
+const changeValue = ({ feedId }: CatalogEntry, { latest, day }: LiveValues): SortValue => {
   const [from, to] = [day(feedId)?.first, latest(feedId)?.decoded?.price];
   return from === undefined || to === undefined ? undefined : changeOf(from, to).percent;
 };
@@ -127,7 +127,7 @@ export const defaultColumns = (isSignedIn: boolean, areCards: boolean): readonly
   });
 
 /** The default columns with the user's choice, in their order on the page; the pair is always one of them. */
-export const shownColumns = (choice: ColumnChoice, isSignedIn: boolean, areCards: boolean): readonly ColumnName[] => {
+export const visibleColumns = (choice: ColumnChoice, isSignedIn: boolean, areCards: boolean): readonly ColumnName[] => {
   const byDefault = defaultColumns(isSignedIn, areCards);
   return columnsFor(isSignedIn).filter((name) => name === 'pair' || (choice[name] ?? byDefault.includes(name)));
 };
@@ -140,13 +140,13 @@ export const toggleColumn = (
   areCards: boolean,
 ): ColumnChoice => {
   const { [name]: _, ...others } = choice;
-  const isOn = !shownColumns(choice, isSignedIn, areCards).includes(name);
+  const isOn = !visibleColumns(choice, isSignedIn, areCards).includes(name);
   return isOn === defaultColumns(isSignedIn, areCards).includes(name) ? others : { ...others, [name]: isOn };
 };
 
 /** Those that fit in a width; the others are left out, lowest rank first. The pair always stays. */
-export const fitColumns = (shown: readonly ColumnName[], widthPx: number): readonly ColumnName[] => {
-  const byRank = shown.toSorted((a, b) => columns[b].rank - columns[a].rank);
+export const fitColumns = (visible: readonly ColumnName[], widthPx: number): readonly ColumnName[] => {
+  const byRank = visible.toSorted((a, b) => columns[b].rank - columns[a].rank);
   let left = widthPx;
   const fitting = new Set<ColumnName>();
   for (const name of byRank) {
@@ -154,5 +154,5 @@ export const fitColumns = (shown: readonly ColumnName[], widthPx: number): reado
     if (left < 0 && name !== 'pair') break;
     fitting.add(name);
   }
-  return shown.filter((name) => fitting.has(name));
+  return visible.filter((name) => fitting.has(name));
 };

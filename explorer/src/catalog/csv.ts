@@ -69,7 +69,7 @@ export const toCsv = (rows: readonly CsvRow[]): string => {
 };
 
 /** Lets the browser download a text as a file. */
-export const download = (name: string, text: string): void => {
+export const saveText = (name: string, text: string): void => {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
   const link = document.createElement('a');
   link.href = url;

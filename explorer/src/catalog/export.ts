@@ -3,7 +3,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { Explorer } from '../state/explorer.ts';
 import { formatCount } from '../ui/format.ts';
 import { readFirstMsOfMany } from '../ui/price/first-report.ts';
-import { download, toCsv } from './csv.ts';
+import { saveText, toCsv } from './csv.ts';
 
 /** Longest wait for values. 2,000 streams take about 15 s within the rate limit. */
 const waitMaxMs = 20_000;
@@ -43,7 +43,7 @@ export const exportStreams = async (
   const firstMs = await readFirstMsOfMany(session.client.peek(), starts, AbortSignal.timeout(leftMs));
   const rows = known.map((row) => ({ ...row, firstMs: firstMs.get(row.stream.feedId) }));
   const time = new Date(clock.nowMs.peek()).toISOString().slice(0, 19).replaceAll(':', '-');
-  download(`sealpost-streams-${time}Z.csv`, toCsv(rows));
+  saveText(`sealpost-streams-${time}Z.csv`, toCsv(rows));
   for (const { feedId } of starts) if (!firstMs.has(feedId)) waiting.add(feedId);
   const missing = waiting.size;
   const exported = `Exported ${formatCount(rows.length)} ${rows.length === 1 ? 'stream' : 'streams'}.`;

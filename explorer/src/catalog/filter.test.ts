@@ -8,7 +8,7 @@ import {
   filterLabels,
   filterValuesOf,
   nameFilterNames,
-  readWanted,
+  readSelection,
   selectStreams,
   toggleValue,
   toSearchable,
@@ -44,7 +44,7 @@ const from = {
 };
 
 const select = (query: string): readonly string[] =>
-  selectStreams(from, readWanted(new URLSearchParams(query))).map(({ baseAsset }) => baseAsset);
+  selectStreams(from, readSelection(new URLSearchParams(query))).map(({ baseAsset }) => baseAsset);
 
 test('catalog filter: hidden streams are listed only with hidden=true', () => {
   expect(select('')).toEqual(['ETH', 'AAPL', 'LUNA']);
@@ -70,7 +70,7 @@ test('catalog filter: only the watchlist, together with the other filters', () =
 
 test('catalog filter: the number beside a value is the number of rows that choosing it gives', () => {
   for (const query of ['', 'hidden=true', 'q=usd', 'status=live', 'watchlist=true', 'asset_class=crypto&status=live']) {
-    const counts = countRows(from, readWanted(new URLSearchParams(query)));
+    const counts = countRows(from, readSelection(new URLSearchParams(query)));
     for (const name of nameFilterNames)
       for (const { value } of filterValuesOf(all)[name]) {
         const chosen = withValue(new URLSearchParams(query), name, value.toLowerCase());
@@ -82,8 +82,8 @@ test('catalog filter: the number beside a value is the number of rows that choos
         ]);
       }
   }
-  expect(countRows(from, readWanted(new URLSearchParams('q=usd'))).hidden).toBe(1);
-  expect(countRows(from, readWanted(new URLSearchParams('status=decommissioned'))).hidden).toBe(0);
+  expect(countRows(from, readSelection(new URLSearchParams('q=usd'))).hidden).toBe(1);
+  expect(countRows(from, readSelection(new URLSearchParams('status=decommissioned'))).hidden).toBe(0);
 });
 
 test('catalog filter: days are strict on both sides', () => {
@@ -102,8 +102,8 @@ test('catalog filter: search covers names, assets and feed IDs, and every word m
 });
 
 test('catalog filter: a malformed filter is ignored and named, the others apply', () => {
-  const wanted = readWanted(new URLSearchParams('created_after=soon&status=live&base_asset=a&base_asset=b'));
-  expect(wanted.problems).toEqual([
+  const selection = readSelection(new URLSearchParams('created_after=soon&status=live&base_asset=a&base_asset=b'));
+  expect(selection.problems).toEqual([
     { name: 'base_asset', text: 'base_asset is given 2 times, expected once.' },
     { name: 'created_after', text: 'created_after is "soon", expected a date, YYYY-MM-DD.' },
   ]);
@@ -145,7 +145,7 @@ test('catalog filter: what is on has a chip each, spelled as in the catalog', ()
 
 test('catalog filter: what is ignored has no chip', () => {
   const query = new URLSearchParams('status=live&status=testing&created_after=soon&hidden=maybe&asset_class=crypto');
-  expect(readWanted(query).problems.map(({ name }) => name)).toEqual(['status', 'created_after', 'hidden']);
+  expect(readSelection(query).problems.map(({ name }) => name)).toEqual(['status', 'created_after', 'hidden']);
   expect(activeFilters(query, filterValuesOf(all)).map(({ label }) => label)).toEqual(['Asset class: Crypto']);
 });
 
@@ -194,10 +194,10 @@ test('catalog filter: every filter of the API is on the page', () => {
 });
 
 test('catalog filter: watchlist is true in any case; what is neither true nor false is a problem', () => {
-  const wantedOf = (text: string) => readWanted(new URLSearchParams(text));
-  expect(wantedOf('watchlist=TRUE').isWatched).toBe(true);
-  expect([wantedOf('watchlist=False').isWatched, wantedOf('watchlist=False').problems]).toEqual([false, []]);
-  expect([wantedOf('watchlist=yes').isWatched, wantedOf('watchlist=yes').problems]).toEqual([
+  const selectionOf = (text: string) => readSelection(new URLSearchParams(text));
+  expect(selectionOf('watchlist=TRUE').isWatched).toBe(true);
+  expect([selectionOf('watchlist=False').isWatched, selectionOf('watchlist=False').problems]).toEqual([false, []]);
+  expect([selectionOf('watchlist=yes').isWatched, selectionOf('watchlist=yes').problems]).toEqual([
     false,
     [{ name: 'watchlist', text: 'watchlist must be true or false.' }],
   ]);

@@ -5,7 +5,7 @@ import {
   type CatalogEntry,
   type DiscoveryFilter,
   type dateFilters,
-  matchStream,
+  matchesFilter,
   nameFilters,
   parseQuery,
 } from '@sealpost/protocol';
@@ -44,7 +44,7 @@ export const dateFilterNames = names.filter(
 export const watchlistName = 'watchlist';
 
 /** The parsed query of the address. `problems`: filters that are malformed and ignored, with the reason. */
-export type Wanted = {
+export type CatalogSelection = {
   readonly filter: DiscoveryFilter;
   readonly search: string;
   /** Only streams of the watchlist. */
@@ -55,13 +55,13 @@ export type Wanted = {
 /** Whether the address selects the streams of the watchlist. */
 export const isWatchlist = (query: URLSearchParams): boolean => query.get(watchlistName)?.toLowerCase() === 'true';
 
-const watchlistProblems = (query: URLSearchParams): Wanted['problems'] =>
+const watchlistProblems = (query: URLSearchParams): CatalogSelection['problems'] =>
   ['true', 'false'].includes((query.get(watchlistName) ?? 'false').toLowerCase())
     ? []
     : [{ name: watchlistName, text: 'watchlist must be true or false.' }];
 
 /** Reads the query of the address. */
-export const readWanted = (query: URLSearchParams): Wanted => {
+export const readSelection = (query: URLSearchParams): CatalogSelection => {
   const given = names.filter((name) => query.has(name));
   const read = given.map((name) => readFilter(name, query.getAll(name)));
   return {
@@ -110,7 +110,7 @@ export type Selectable = {
 /** The matching streams, in the order given. Every word of the search must match. */
 export const selectStreams = (
   { streams, hidden, watchlist }: Selectable,
-  { filter, search, isWatched }: Omit<Wanted, 'problems'>,
+  { filter, search, isWatched }: Omit<CatalogSelection, 'problems'>,
 ): readonly CatalogEntry[] => {
   const words = search.split(/\s+/).filter((word) => word !== '');
   const { hidden: isAll, ...others } = filter;
@@ -121,7 +121,7 @@ export const selectStreams = (
         words.every((word) => text.includes(word)) &&
         (isAll === true || !hidden.has(stream.feedId)) &&
         (!isWatched || watchlist.has(stream.feedId)) &&
-        (!isFiltered || matchStream(filter, stream)),
+        (!isFiltered || matchesFilter(filter, stream)),
     )
     .map(({ stream }) => stream);
 };
@@ -133,13 +133,13 @@ export type RowCounts = {
   readonly hidden: number;
 };
 
-export const countRows = (from: Selectable, wanted: Omit<Wanted, 'problems'>): RowCounts => {
+export const countRows = (from: Selectable, selection: Omit<CatalogSelection, 'problems'>): RowCounts => {
   const without = (change: DiscoveryFilter): readonly CatalogEntry[] =>
-    selectStreams(from, { ...wanted, filter: { ...wanted.filter, ...change } });
+    selectStreams(from, { ...selection, filter: { ...selection.filter, ...change } });
   const selected = without({});
   const counts = new Map(
     nameFilterNames.map((name) => {
-      const rows = wanted.filter[name] === undefined ? selected : without({ [name]: undefined });
+      const rows = selection.filter[name] === undefined ? selected : without({ [name]: undefined });
       return [name, countValues(rows, name)];
     }),
   );
@@ -211,7 +211,7 @@ export type ActiveFilter = { readonly label: string; readonly without: URLSearch
 
 /** Every active filter value, spelled as in the catalog, or as in the address if no stream has it; not those that are ignored. */
 export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
-  const ignored: readonly string[] = readWanted(query).problems.map(({ name }) => name);
+  const ignored: readonly string[] = readSelection(query).problems.map(({ name }) => name);
   const ofNames = nameFilterNames.flatMap((name) => {
     const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value;
     return [...givenOf(query, name)].map(([lower, given]) => ({

@@ -77,25 +77,25 @@ const aimMs = 5_000;
  * Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. Held while the user
  * has the focus on a row or aims at one: it must not become another stream just before they open it.
  */
-export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly isHeld: boolean } => {
-  const [state, setState] = useState({ tick: 0, isHeld: false });
+export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly isPaused: boolean } => {
+  const [state, setState] = useState({ tick: 0, isPaused: false });
   useEffect(() => {
     if (!isOn) return undefined;
     let movedMs = Number.NEGATIVE_INFINITY;
     const move = (): void => {
       movedMs = performance.now();
     };
-    const isHeldNow = (): boolean =>
+    const isPausedNow = (): boolean =>
       isRowFocused() || (performance.now() - movedMs < aimMs && document.querySelector('[data-row]:hover') !== null);
     const timer = setInterval(() => {
-      const isHeld = isHeldNow();
-      setState((last) => (isHeld && last.isHeld ? last : { tick: last.tick + (isHeld ? 0 : 1), isHeld }));
+      const isPaused = isPausedNow();
+      setState((last) => (isPaused && last.isPaused ? last : { tick: last.tick + (isPaused ? 0 : 1), isPaused }));
     }, sortAgainMs);
     document.addEventListener('pointermove', move, { passive: true });
     return () => {
       clearInterval(timer);
       document.removeEventListener('pointermove', move);
-      setState(({ tick }) => ({ tick, isHeld: false }));
+      setState(({ tick }) => ({ tick, isPaused: false }));
     };
   }, [isOn]);
   return state;
@@ -156,18 +156,18 @@ export const useCatalogKeys = (
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || signIn.isOpen.peek()) return;
     // Until that frame, a key is meant for the row that will get the focus.
     const isMoving = moving.current !== undefined;
-    const place = isMoving ? 'row' : placeOf(event.target, searchBox.current);
+    const focusArea = isMoving ? 'row' : focusAreaOf(event.target, searchBox.current);
     const { key } = event;
     const areLettersOn = shortcuts.areLettersOn.peek();
-    if (key === '/' && areLettersOn && place !== 'search' && place !== 'field') search();
-    else if (key === 'Enter' && place === 'search') open(streams[0]);
+    if (key === '/' && areLettersOn && focusArea !== 'search' && focusArea !== 'field') search();
+    else if (key === 'Enter' && focusArea === 'search') open(streams[0]);
     else if (key === 'Enter' && isMoving) open(streams[at.current]);
-    else if (key === 'ArrowDown' && place === 'search') moveTo(0);
-    else if (key === 'ArrowDown' && place === 'page') moveTo(Math.min(inView[0], streams.length - 1));
-    else if (key === 's' && place === 'row' && areLettersOn) {
+    else if (key === 'ArrowDown' && focusArea === 'search') moveTo(0);
+    else if (key === 'ArrowDown' && focusArea === 'page') moveTo(Math.min(inView[0], streams.length - 1));
+    else if (key === 's' && focusArea === 'row' && areLettersOn) {
       const stream = streams[at.current];
       if (stream !== undefined) onStar(stream.feedId);
-    } else if (place === 'row') {
+    } else if (focusArea === 'row') {
       const next = nextRow(key, Math.min(at.current, streams.length - 1), streams.length);
       if (next === undefined) return;
       if (next < 0) search();
@@ -198,7 +198,7 @@ export const useCatalogKeys = (
 };
 
 /** Where a key was pressed. */
-const placeOf = (
+const focusAreaOf = (
   target: EventTarget | null,
   searchBox: HTMLInputElement | null,
 ): 'search' | 'field' | 'row' | 'page' | 'elsewhere' => {

@@ -130,7 +130,7 @@ const ExportButton = ({ streams, readable, onSaid }: Pick<ToolbarProps, 'streams
 const SortChoice = ({ order }: { readonly order: Order }) => {
   const { router, session } = useExplorer();
   const { query } = router.address.value;
-  const shown = columnsFor(session.userId.value !== undefined).filter(isSortable);
+  const visible = columnsFor(session.userId.value !== undefined).filter(isSortable);
   const choose = (raw: string): void => router.setQuery(withValue(query, 'sort', raw === 'pair' ? '' : raw));
   return (
     <label class="sort-choice">
@@ -139,7 +139,7 @@ const SortChoice = ({ order }: { readonly order: Order }) => {
         value={`${order.descending ? '-' : ''}${order.column}`}
         onChange={(event) => choose(event.currentTarget.value)}
       >
-        {shown.flatMap((name) => [
+        {visible.flatMap((name) => [
           <option key={name} value={name}>
             {columns[name].label} ↑
           </option>,
@@ -155,13 +155,13 @@ const SortChoice = ({ order }: { readonly order: Order }) => {
 type ColumnPanelProps = {
   readonly isSignedIn: boolean;
   readonly isNarrow: boolean;
-  readonly shown: readonly ColumnName[];
-  /** Those of the shown ones for which there is no space. */
+  readonly visible: readonly ColumnName[];
+  /** Those of the visible ones for which there is no space. */
   readonly tooMany: readonly ColumnName[];
 };
 
 /** Chooses the columns. On a phone, the same choice for the cards. */
-export const ColumnPanel = ({ isSignedIn, isNarrow, shown, tooMany }: ColumnPanelProps) => {
+export const ColumnPanel = ({ isSignedIn, isNarrow, visible, tooMany }: ColumnPanelProps) => {
   const { listColumns } = useExplorer();
   const toggle = (name: ColumnName): void =>
     listColumns.set(toggleColumn(listColumns.value.peek(), name, isSignedIn, isNarrow));
@@ -174,7 +174,7 @@ export const ColumnPanel = ({ isSignedIn, isNarrow, shown, tooMany }: ColumnPane
             .filter((name) => name !== 'pair')
             .map((name) => (
               <label key={name} class="check">
-                <input type="checkbox" checked={shown.includes(name)} onChange={() => toggle(name)} />
+                <input type="checkbox" checked={visible.includes(name)} onChange={() => toggle(name)} />
                 <span>{columns[name].label}</span>
                 {tooMany.includes(name) && <span class="muted small">no space</span>}
               </label>

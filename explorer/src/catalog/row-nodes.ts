@@ -11,7 +11,7 @@ export type RowsProps<E extends HTMLElement> = {
   readonly streams: readonly CatalogEntry[];
   readonly readable: ReadonlySet<string>;
   readonly watchlist: ReadonlySet<string>;
-  readonly shown: readonly ColumnName[];
+  readonly visible: readonly ColumnName[];
   readonly scroll: RowScroll<E>;
   /** The row with the keyboard focus. */
   readonly active: number;
@@ -27,7 +27,7 @@ export type RowProps = {
   readonly row: number;
   readonly count: number | undefined;
   readonly stream: CatalogEntry;
-  readonly shown: readonly ColumnName[];
+  readonly visible: readonly ColumnName[];
   readonly isActive: boolean;
   readonly isReadable: boolean;
   readonly isWatched: boolean;
@@ -41,7 +41,7 @@ const rowKeys = [
   'row',
   'count',
   'stream',
-  'shown',
+  'visible',
   'isActive',
   'isReadable',
   'isWatched',
@@ -61,7 +61,7 @@ const newRowsPerFrame = 8;
 /** Whether a row can wait for a later frame: what it shows is whole and was right a moment ago, or it is new. */
 const canWait = (before: RowProps | undefined, props: RowProps): boolean =>
   !props.isActive &&
-  (before === undefined || (before.shown === props.shown && (before.isBrief || before.stream !== props.stream)));
+  (before === undefined || (before.visible === props.visible && (before.isBrief || before.stream !== props.stream)));
 
 /** The rows and spaces of a list. Unchanged rows are the same nodes as before, which Preact skips. */
 export const useParts = <E extends HTMLElement>(
@@ -71,7 +71,7 @@ export const useParts = <E extends HTMLElement>(
 ): readonly VNode[] => {
   const { streams, scroll, active } = props;
   const last = useRef<ReadonlyMap<number, RowNode>>(new Map());
-  const known = new Map<number, RowNode>();
+  const drawnRows = new Map<number, RowNode>();
   const { isPrinting, drawMore } = useMoreFrames();
   // The window may be of a longer list, until the next effect.
   const rows = isPrinting ? scroll.rows : limitNewRows(scroll.rows, last.current.size, newRowsPerFrame);
@@ -107,16 +107,16 @@ export const useParts = <E extends HTMLElement>(
   const nodes = parts.map((part) => {
     if (part.kind === 'space') return renderSpace(part.at, part.rows);
     const drawn = draw(part.row);
-    known.set(part.row, drawn);
+    drawnRows.set(part.row, drawn);
     return drawn.node;
   });
-  last.current = known;
+  last.current = drawnRows;
   useLayoutEffect(() => drawMore(isUnfinished && !scroll.isFast));
   return nodes;
 };
 
 const rowOf = <E extends HTMLElement>(
-  { streams, readable, watchlist, distinctions, shown, active, count }: RowsProps<E>,
+  { streams, readable, watchlist, distinctions, visible, active, count }: RowsProps<E>,
   row: number,
   slot: number,
 ): RowProps => {
@@ -127,7 +127,7 @@ const rowOf = <E extends HTMLElement>(
     row,
     count,
     stream,
-    shown,
+    visible,
     isActive: row === active,
     isReadable: readable.has(feedId),
     isWatched: watchlist.has(feedId),

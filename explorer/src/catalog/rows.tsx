@@ -132,40 +132,41 @@ const tableRow = (props: RowProps) => (
     aria-rowindex={props.row + 2}
     class={props.isActive ? 'active' : ''}
   >
-    {props.shown.map((name) => (
+    {props.visible.map((name) => (
       <td key={name} {...isCell} class={`col-${name}`}>
-        {isShown(name, props) && cells[name](props)}
+        {isCellDrawn(name, props) && cells[name](props)}
       </td>
     ))}
   </tr>
 );
 
 /** Rows that scroll by quickly show their name and price. */
-const isShown = (name: ColumnName, { isBrief }: RowProps): boolean => !isBrief || name === 'pair' || name === 'price';
+const isCellDrawn = (name: ColumnName, { isBrief }: RowProps): boolean =>
+  !isBrief || name === 'pair' || name === 'price';
 
 export const CatalogTable = ({
   order,
   onSort,
   ...props
 }: RowsProps<HTMLTableSectionElement> & { readonly order: Order; readonly onSort: (column: ColumnName) => void }) => {
-  const { streams, shown } = props;
+  const { streams, visible } = props;
   const parts = useParts(props, tableRow, (key, rows) => (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: an empty row takes no focus
     <tr key={key} class="room" aria-hidden="true">
-      <td colSpan={shown.length} style={{ height: `${rows * rowHeights.table}px` }} />
+      <td colSpan={visible.length} style={{ height: `${rows * rowHeights.table}px` }} />
     </tr>
   ));
   return (
     <table
       {...isTable}
-      class={`catalog-table ${shown.includes('price') ? 'with-prices' : ''}`}
+      class={`catalog-table ${visible.includes('price') ? 'with-prices' : ''}`}
       aria-rowcount={streams.length + 1}
-      style={{ '--columns': shown.map((name) => `minmax(0, ${columns[name].widthPx}fr)`).join(' ') }}
+      style={{ '--columns': visible.map((name) => `minmax(0, ${columns[name].widthPx}fr)`).join(' ') }}
     >
       <caption class="unseen">Streams, sorted by {columns[order.column].label}</caption>
       <thead {...isRowGroup}>
         <tr {...isRow} aria-rowindex={1}>
-          {shown.map((name) => (
+          {visible.map((name) => (
             <Head key={name} name={name} order={order} onSort={onSort} />
           ))}
         </tr>
@@ -181,8 +182,8 @@ export const CatalogTable = ({
 const cardFacts = ['class', 'type', 'attribute', 'schema', 'hours'] as const satisfies readonly ColumnName[];
 
 const card = (props: RowProps) => {
-  const { slot, row, count, stream, shown } = props;
-  const has = (name: ColumnName): boolean => shown.includes(name) && isShown(name, props);
+  const { slot, row, count, stream, visible } = props;
+  const has = (name: ColumnName): boolean => visible.includes(name) && isCellDrawn(name, props);
   const facts = cardFacts.filter(has).map((name) => cells[name](props));
   return (
     <li key={slot} data-row={row} aria-setsize={count} aria-posinset={row + 1}>

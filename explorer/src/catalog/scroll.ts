@@ -14,7 +14,7 @@ export type RowScroll<E extends HTMLElement> = {
 };
 
 /** Where the list was when it was last measured: measuring makes the browser lay out the page at once. */
-type Place = { readonly top: number; readonly height: number; readonly isFast: boolean };
+type ScrollPosition = { readonly top: number; readonly height: number; readonly isFast: boolean };
 
 /** Height of the sticky table head. */
 const marginPx = 56;
@@ -29,8 +29,8 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   const lastTop = useRef(0);
   const grown = useRef<RowWindow>({ first: 0, end: 0 });
   const rest = useRest(() => update(false));
-  const [place, setPlace] = useState<Place>({ top: 0, height: window.innerHeight, isFast: false });
-  const near = nearOf(place, count, rowHeight);
+  const [position, setPosition] = useState<ScrollPosition>({ top: 0, height: window.innerHeight, isFast: false });
+  const near = nearOf(position, count, rowHeight);
   grown.current = count <= wholeMax ? joinWindows(grown.current, near.rows, count) : near.rows;
   const measure = (): number => {
     lastTop.current = list.current?.getBoundingClientRect().top ?? 0;
@@ -38,8 +38,8 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   };
   const update = (isFast: boolean): void => {
     const next = { top: lastTop.current, height: window.innerHeight, isFast };
-    setPlace((known) =>
-      isSame(nearOf(known, count, rowHeight), nearOf(next, count, rowHeight)) && known.isFast === isFast ? known : next,
+    setPosition((last) =>
+      isSame(nearOf(last, count, rowHeight), nearOf(next, count, rowHeight)) && last.isFast === isFast ? last : next,
     );
   };
   const follow = (): void => {
@@ -69,13 +69,13 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
   }, [count, rowHeight]);
   useGrowth(count, grown.current, (next) => {
     grown.current = next;
-    setPlace((known) => ({ ...known }));
+    setPosition((last) => ({ ...last }));
   });
   return {
     list,
     rows: grown.current,
     inView: near.inView,
-    isFast: place.isFast,
+    isFast: position.isFast,
     reveal: (row) => {
       const by = scrollToRow(row, rowHeight, measure(), window.innerHeight, marginPx);
       window.scrollBy({ top: by, behavior: 'instant' });
@@ -109,7 +109,7 @@ const useRest = (act: () => void) => {
 };
 
 /** The rows around the view, and in it. */
-const nearOf = ({ top, height, isFast }: Place, count: number, rowHeight: number) => ({
+const nearOf = ({ top, height, isFast }: ScrollPosition, count: number, rowHeight: number) => ({
   rows: rowWindow(count, rowHeight, top, height, isFast),
   inView: rowsInView(count, rowHeight, top, height),
 });

@@ -15,7 +15,7 @@ const stream = (feedId: string, change: Partial<CatalogEntry> = {}): CatalogEntr
   }) as CatalogEntry; // what is sorted by
 
 const prices: Readonly<Record<string, bigint>> = { a: 9n, b: 10n, d: 2n ** 100n + 1n, e: 2n ** 100n };
-const known = {
+const values = {
   latest: (feedId: string): LiveReport | undefined => {
     const price = prices[feedId];
     if (price === undefined) return undefined;
@@ -26,7 +26,7 @@ const known = {
 };
 
 const sorted = (query: string, streams: readonly CatalogEntry[]): string =>
-  sortStreams(streams, readOrder(new URLSearchParams(query)), known)
+  sortStreams(streams, readOrder(new URLSearchParams(query)), values)
     .map(({ feedId }) => feedId)
     .join('');
 

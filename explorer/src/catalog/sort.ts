@@ -1,7 +1,7 @@
 // The sort order of the list of streams, and its form in the address.
 import type { CatalogEntry } from '@sealpost/protocol';
 import { shorten } from '../ui/format.ts';
-import { type Column, type ColumnName, columns, type KnownOf, type SortValue } from './columns.ts';
+import { type Column, type ColumnName, columns, type LiveValues, type SortValue } from './columns.ts';
 
 export type Order = { readonly column: ColumnName; readonly descending: boolean };
 
@@ -50,12 +50,12 @@ export const toggleOrder = (query: URLSearchParams, column: ColumnName): URLSear
 export const sortStreams = (
   streams: readonly CatalogEntry[],
   { column, descending }: Order,
-  known: KnownOf,
+  values: LiveValues,
 ): readonly CatalogEntry[] => {
   const { value }: Column = columns[column];
   const sign = descending ? -1 : 1;
   return streams
-    .map((stream) => ({ stream, by: value?.(stream, known) }))
+    .map((stream) => ({ stream, by: value?.(stream, values) }))
     .sort((a, b) => compare(a.by, b.by, sign))
     .map(({ stream }) => stream);
 };

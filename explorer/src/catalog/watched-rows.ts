@@ -4,7 +4,7 @@ import type { CatalogEntry } from '@sealpost/protocol';
 import type { Live } from '../state/live-prices.ts';
 
 /** The streams of a list, in its order, and which of them are in view. */
-export type ShownRows = {
+export type WatchCandidates = {
   readonly streams: readonly Pick<CatalogEntry, 'feedId'>[];
   readonly inView: readonly [number, number];
   /** Streams to watch, if they are enough for the view. */
@@ -14,7 +14,7 @@ export type ShownRows = {
 };
 
 export type WatchedRows = {
-  readonly show: (rows: ShownRows) => void;
+  readonly show: (rows: WatchCandidates) => void;
   /** Loads the newest reports of the rows in view that are not current. */
   readonly refresh: () => void;
   readonly close: () => void;
@@ -26,22 +26,22 @@ export const restMs = 200;
 export const patienceMs = 1_000;
 
 /** Those in view, then the nearest around them. */
-export const nearestTo = ({ streams, inView: [first, end], watchedMax }: ShownRows): readonly string[] => {
+export const nearestTo = ({ streams, inView: [first, end], watchedMax }: WatchCandidates): readonly string[] => {
   const spare = Math.max(0, watchedMax - (end - first));
   const before = Math.min(first, Math.max(Math.floor(spare / 2), spare - (streams.length - end)));
   const idsOf = (from: number, to: number): readonly string[] => streams.slice(from, to).map(({ feedId }) => feedId);
   return [...idsOf(first, end), ...idsOf(end, end + spare - before), ...idsOf(first - before, first).toReversed()];
 };
 
-const nothing: ShownRows = { streams: [], inView: [0, 0], watchedMax: 0 };
+const nothing: WatchCandidates = { streams: [], inView: [0, 0], watchedMax: 0 };
 
 export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRows => {
-  let shown = nothing;
+  let candidates = nothing;
   let watched: ReadonlySet<string> = new Set();
   let unwatch = (): void => {};
   let timer: ReturnType<typeof setTimeout> | undefined;
   let waitsSinceMs: number | undefined;
-  const inView = (): readonly string[] => shown.streams.slice(...shown.inView).map(({ feedId }) => feedId);
+  const inView = (): readonly string[] => candidates.streams.slice(...candidates.inView).map(({ feedId }) => feedId);
   const refresh = (): void => live.load(inView());
   const watch = (feedIds: readonly string[]): void => {
     const before = unwatch;
@@ -52,12 +52,12 @@ export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRo
   const settle = (): void => {
     timer = undefined;
     waitsSinceMs = undefined;
-    if (!inView().every((feedId) => watched.has(feedId))) watch(nearestTo(shown));
+    if (!inView().every((feedId) => watched.has(feedId))) watch(nearestTo(candidates));
     refresh();
   };
   return {
     show: (rows) => {
-      shown = rows;
+      candidates = rows;
       clearTimeout(timer);
       if (rows.isFast === true) {
         waitsSinceMs = undefined;
@@ -70,7 +70,7 @@ export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRo
     refresh,
     close: () => {
       clearTimeout(timer);
-      shown = nothing;
+      candidates = nothing;
       watch([]);
     },
   };

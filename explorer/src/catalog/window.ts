@@ -33,8 +33,8 @@ export const rowWindow = (
 const clamp = (row: number, count: number): number => Math.min(count, Math.max(0, row));
 
 /** Both windows as one if they touch; otherwise the second. */
-export const joinWindows = (known: RowWindow, next: RowWindow, count: number): RowWindow => {
-  const [first, end] = [clamp(known.first, count), clamp(known.end, count)];
+export const joinWindows = (last: RowWindow, next: RowWindow, count: number): RowWindow => {
+  const [first, end] = [clamp(last.first, count), clamp(last.end, count)];
   if (first > next.end || end < next.first) return next;
   return { first: Math.min(first, next.first), end: Math.max(end, next.end) };
 };
@@ -67,10 +67,10 @@ export type ListPart =
   | { readonly kind: 'row'; readonly row: number }
   | { readonly kind: 'space'; readonly rows: number; readonly at: 'top' | 'bottom' | 'between' };
 
-/** The parts of a list from top to bottom. The row `kept` exists wherever the window is: it has the focus, or Tab leads to it. */
-export const listParts = ({ first, end }: RowWindow, kept: number, count: number): readonly ListPart[] => {
+/** The parts of a list from top to bottom. The row `focusedRow` exists wherever the window is: it has the focus, or Tab leads to it. */
+export const listParts = ({ first, end }: RowWindow, focusedRow: number, count: number): readonly ListPart[] => {
   const existing = new Set(Array.from({ length: end - first }, (_, i) => first + i));
-  if (kept >= 0 && kept < count) existing.add(kept);
+  if (focusedRow >= 0 && focusedRow < count) existing.add(focusedRow);
   const parts: ListPart[] = [];
   let next = 0;
   for (const row of [...existing].sort((a, b) => a - b)) {
@@ -87,8 +87,8 @@ export const listParts = ({ first, end }: RowWindow, kept: number, count: number
  * than creating them. Keys that are taken over stay in their order, so that no element moves if all rows are new.
  */
 export const assignKeys = (last: ReadonlyMap<number, number>, rows: readonly number[]): ReadonlyMap<number, number> => {
-  const kept = new Set(rows.flatMap((row) => last.get(row) ?? []));
-  const free = [...last.values()].filter((key) => !kept.has(key));
+  const keptKeys = new Set(rows.flatMap((row) => last.get(row) ?? []));
+  const free = [...last.values()].filter((key) => !keptKeys.has(key));
   let next = Math.max(-1, ...last.values());
   return new Map(rows.map((row) => [row, last.get(row) ?? free.shift() ?? ++next]));
 };

@@ -54,11 +54,11 @@ export const ParameterFields = ({ operation }: { readonly operation: DocsOperati
   const examples = firstValues(operation, streams, nowSeconds);
   return (
     <dl class="docs-fields">
-      {headersLast(operation.parameters).map(({ name, in: place, required, description, schema }) => (
+      {headersLast(operation.parameters).map(({ name, in: location, required, description, schema }) => (
         <FieldRow
-          key={`${place} ${name}`}
+          key={`${location} ${name}`}
           name={name}
-          notes={[...(required ? ['required'] : []), ...(place === 'header' ? ['header'] : [])]}
+          notes={[...(required ? ['required'] : []), ...(location === 'header' ? ['header'] : [])]}
           type={typeText(schema)}
           limits={limitTexts(schema)}
           about={description}

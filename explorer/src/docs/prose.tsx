@@ -58,8 +58,8 @@ export const Prose = ({ text, label }: { readonly text: string; readonly label: 
         );
       return (
         <ul key={i} class="docs-list">
-          {block.items.map((item, place) => (
-            <li key={place}>
+          {block.items.map((item, index) => (
+            <li key={index}>
               <Parts parts={item} />
             </li>
           ))}

@@ -19,14 +19,14 @@ const useSearch = (onChoose: SearchBoxProps['onChoose']) => {
   const { docs } = useDocs();
   const [query, setQuery] = useState('');
   const [active, setActive] = useState(0);
-  const [isShown, setShown] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   const entries = useMemo(() => searchEntries(docs), [docs]);
   const results = useMemo(() => searchDocs(entries, query), [entries, query]);
-  const isOpen = isShown && query.trim() !== '';
+  const isOpen = isExpanded && query.trim() !== '';
   const search = (text: string): void => {
     setQuery(text);
     setActive(0);
-    setShown(true);
+    setExpanded(true);
   };
   const choose = ({ anchor }: SearchEntry): void => {
     search('');
@@ -37,13 +37,13 @@ const useSearch = (onChoose: SearchBoxProps['onChoose']) => {
     const isMove = event.key === 'ArrowDown' || event.key === 'ArrowUp';
     const chosen = results[active];
     if (event.key === 'Escape') search('');
-    else if (!isOpen && (isMove || event.key === 'Enter')) setShown(true);
+    else if (!isOpen && (isMove || event.key === 'Enter')) setExpanded(true);
     else if (isMove && results.length > 0) setActive(movedBy(event.key, active, results.length) ?? active);
     else if (event.key === 'Enter' && chosen !== undefined) choose(chosen);
     else return;
     event.preventDefault();
   };
-  return { query, active, results, isOpen, search, choose, onKeyDown, show: setShown };
+  return { query, active, results, isOpen, search, choose, onKeyDown, show: setExpanded };
 };
 
 export const SearchBox = ({ onChoose }: SearchBoxProps) => {

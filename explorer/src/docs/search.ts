@@ -51,15 +51,15 @@ export const searchEntries = (docs: ApiDocs): readonly SearchEntry[] => [
 export const searchDocs = (entries: readonly SearchEntry[], query: string): readonly SearchEntry[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
-  const scored = entries.flatMap((found, place) => {
-    const title = found.title.toLowerCase();
-    if (!words.every((word) => title.includes(word) || found.text.includes(word))) return [];
+  const scored = entries.flatMap((entry, index) => {
+    const title = entry.title.toLowerCase();
+    if (!words.every((word) => title.includes(word) || entry.text.includes(word))) return [];
     const inTitle = words.filter((word) => title.includes(word)).length;
     const isExact = title === query.trim().toLowerCase();
-    return [{ found, score: (isExact ? 100 : 0) + inTitle * 10 - kindOrder.indexOf(found.kind), place }];
+    return [{ entry, score: (isExact ? 100 : 0) + inTitle * 10 - kindOrder.indexOf(entry.kind), index }];
   });
   return scored
-    .toSorted((a, b) => b.score - a.score || a.place - b.place)
+    .toSorted((a, b) => b.score - a.score || a.index - b.index)
     .slice(0, resultsMax)
-    .map(({ found }) => found);
+    .map(({ entry }) => entry);
 };

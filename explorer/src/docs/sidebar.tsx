@@ -59,8 +59,8 @@ export const DocsSidebar = ({ onChoose }: { readonly onChoose: (anchor: string) 
     // A focus that one sees in the list stays in view.
     if (link == null || list == null || list.querySelector(':focus-visible') !== null) return;
     const { top, bottom } = list.getBoundingClientRect();
-    const place = link.getBoundingClientRect();
-    if (place.top < top || place.bottom > bottom) list.scrollTop += place.top - top - list.clientHeight / 3;
+    const box = link.getBoundingClientRect();
+    if (box.top < top || box.bottom > bottom) list.scrollTop += box.top - top - list.clientHeight / 3;
   }, [current]);
   useEscape(isOpen ? 'docs-contents' : undefined, () => setOpen(false));
   return (

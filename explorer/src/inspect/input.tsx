@@ -16,13 +16,18 @@ export type Given = {
   /** What it is, unless the user typed or pasted it. */
   readonly label: string | undefined;
   /** The text of a large file is not shown. */
-  readonly isShown: boolean;
+  readonly isTextVisible: boolean;
 };
 
-export const typed = (text: string): Given => ({ text, source: { kind: 'given' }, label: undefined, isShown: true });
+export const typed = (text: string): Given => ({
+  text,
+  source: { kind: 'given' },
+  label: undefined,
+  isTextVisible: true,
+});
 
 /** The longest text of a file that the text box shows; layout takes long for more. */
-const shownMax = 100_000;
+const visibleCharactersMax = 100_000;
 
 /** Streams that are asked for an example. */
 const exampleTries = 3;
@@ -46,7 +51,7 @@ const loadExample = async ({ session, catalog, chunks }: Explorer): Promise<Give
     text: shippedExample.fullReport,
     source: { kind: 'example', signers: shippedExample.signers },
     label: 'Example of a network for tests. Its stream does not exist, and its price is no market price.',
-    isShown: true,
+    isTextVisible: true,
   };
 };
 
@@ -66,19 +71,19 @@ type InputProps = {
 const useGiving = (give: (given: Given) => void) => {
   const explorer = useExplorer();
   const [problem, setProblem] = useState<Problem | undefined>(undefined);
-  const turn = useRef(0);
-  useEffect(() => () => void turn.current++, []);
+  const latest = useRef(0);
+  useEffect(() => () => void latest.current++, []);
   const change = (next: Given): void => {
-    turn.current += 1;
+    latest.current += 1;
     setProblem(undefined);
     give(next);
   };
   /** Takes over a result unless something else was given meanwhile. */
   const take = async (result: Promise<Given | Problem>): Promise<void> => {
-    turn.current += 1;
-    const own = turn.current;
+    latest.current += 1;
+    const own = latest.current;
     const next = await result;
-    if (own !== turn.current) return;
+    if (own !== latest.current) return;
     if ('text' in next) change(next);
     else {
       if (next.kind === 'file') give(typed('')); // a verdict below the problem would seem to be the file's
@@ -103,7 +108,7 @@ const readFiles = async (files: readonly File[]): Promise<Given | Problem> => {
   const read = await readInputFile(file);
   if (read.kind === 'wrong') return { ...read, kind: 'file' };
   const label = `${file.name}, ${formatBytes(file.size)}.`;
-  return { ...typed(read.text), label, isShown: read.text.length <= shownMax };
+  return { ...typed(read.text), label, isTextVisible: read.text.length <= visibleCharactersMax };
 };
 
 export const ReportInput = ({ given, give, isWrong, isCompact }: InputProps) => {
@@ -124,11 +129,11 @@ export const ReportInput = ({ given, give, isWrong, isCompact }: InputProps) => 
           class="paste"
           ref={box}
           rows={isCompact ? 2 : 5}
-          value={given.isShown ? given.text : ''}
+          value={given.isTextVisible ? given.text : ''}
           spellcheck={false}
           autocomplete="off"
           placeholder={
-            given.isShown
+            given.isTextVisible
               ? '0x0009…  or  {"report":{"feedID":"0x0003…","fullReport":"0x0009…"}}'
               : `${given.label} The text is too long to show. Paste a report to replace it.`
           }

@@ -9,7 +9,7 @@ import { readReport } from '../ui/report/reading.ts';
 import { useReportCheck } from '../ui/report/report-check.ts';
 import { ReportView } from '../ui/report/report-view.tsx';
 import { type Given, ReportInput, typed } from './input.tsx';
-import { type Paste, type PastedReport, parsePaste, placeOf } from './paste.ts';
+import { lineAndColumnOf, type Paste, type PastedReport, parsePaste } from './paste.ts';
 import '../styles/report.css';
 
 export const InspectPage = () => {
@@ -45,12 +45,12 @@ export const InspectPage = () => {
 /** What is wrong with the text, and where. */
 const Problem = ({ text, paste }: { readonly text: string; readonly paste: Paste & { readonly kind: 'wrong' } }) => {
   const { problem, advice, at } = paste;
-  const place = at === undefined ? undefined : placeOf(text, at);
+  const position = at === undefined ? undefined : lineAndColumnOf(text, at);
   return (
     <Notice kind="error" title={problem}>
-      {place !== undefined && at !== undefined && (
+      {position !== undefined && at !== undefined && (
         <p>
-          At line {place.line}, column {place.column}:{' '}
+          At line {position.line}, column {position.column}:{' '}
           <code class="excerpt">
             {text.slice(Math.max(0, at - 24), at)}
             <mark>{text[at] ?? '⌁'}</mark>

@@ -1,6 +1,6 @@
 import vectors from '@sealpost/protocol/vectors/reports.json' with { type: 'json' };
 import { expect, test } from 'vitest';
-import { parsePaste, pastedReportsMax, placeOf } from './paste.ts';
+import { lineAndColumnOf, parsePaste, pastedReportsMax } from './paste.ts';
 
 const [one, two] = vectors.reports.map(({ fullReport }) => fullReport);
 const hex = one as string; // the vectors have several
@@ -54,7 +54,7 @@ test('paste: a stray character is found with its position', () => {
   const text = `  0x${hex.slice(2, 10)}\n${hex.slice(10, 14)}g${hex.slice(14)}`;
   const paste = parsePaste(text);
   expect(paste).toMatchObject({ kind: 'wrong', problem: '“g” is not a hex digit.', at: text.indexOf('g') });
-  expect(placeOf(text, text.indexOf('g'))).toEqual({ line: 2, column: 5 });
+  expect(lineAndColumnOf(text, text.indexOf('g'))).toEqual({ line: 2, column: 5 });
 });
 
 test('paste: an odd number of digits is an error', () => {

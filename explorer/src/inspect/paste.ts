@@ -43,7 +43,7 @@ export const parsePaste = (text: string): Paste => {
 };
 
 /** Line and column of a place in a text, counted from 1. */
-export const placeOf = (text: string, at: number): { readonly line: number; readonly column: number } => {
+export const lineAndColumnOf = (text: string, at: number): { readonly line: number; readonly column: number } => {
   const before = text.slice(0, at).split('\n');
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 };
@@ -88,9 +88,9 @@ const parseJsonText = (text: string, begin: number): Paste => {
 const linesOf = (text: string): readonly (readonly [line: string, at: number])[] => {
   let at = 0;
   return text.split('\n').flatMap((line) => {
-    const place = at + Math.max(0, line.search(/\S/));
+    const offset = at + Math.max(0, line.search(/\S/));
     at += line.length + 1;
-    return line.trim() === '' ? [] : [[line.trim(), place] as const];
+    return line.trim() === '' ? [] : [[line.trim(), offset] as const];
   });
 };
 

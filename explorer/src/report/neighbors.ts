@@ -91,12 +91,17 @@ export const readSide = async (
 };
 
 /** A report, or why there is none. */
-type Found = ReportJson | EndReason;
+type NeighborResult = ReportJson | EndReason;
 
-type Read = (client: Reader, own: ReportJson, signal: AbortSignal) => Promise<Found>;
+type Read = (client: Reader, own: ReportJson, signal: AbortSignal) => Promise<NeighborResult>;
 
 /** The report at a second; before a gap, the one on its other side. */
-const readAtOrBefore = async (client: Reader, feedId: string, second: number, signal: AbortSignal): Promise<Found> => {
+const readAtOrBefore = async (
+  client: Reader,
+  feedId: string,
+  second: number,
+  signal: AbortSignal,
+): Promise<NeighborResult> => {
   if (second < 0) return 'first';
   try {
     return (await client.at(feedId, second, { signal })).report;

@@ -8,7 +8,7 @@ import { Copy, Failure, Loading, Notice, Time, useTitle } from '../ui/components
 import { formatPrice } from '../ui/format.ts';
 import { useLoaded } from '../ui/loaded.ts';
 import { LookupAnswer, PriceAt } from '../ui/price-at/price-at.tsx';
-import { lookUp } from '../ui/price-at/price-lookup.ts';
+import { lookUpPrice } from '../ui/price-at/price-lookup.ts';
 import type { ReportAround } from '../ui/report/price-card.tsx';
 import { readReport } from '../ui/report/reading.ts';
 import { useReportCheck, verdictStateOf } from '../ui/report/report-check.ts';
@@ -105,7 +105,7 @@ const SignedIn = (props: NamedProps) => {
         </Notice>
       )}
       {report !== undefined ? (
-        <Found {...props} report={report} steps={steps} />
+        <LoadedReport {...props} report={report} steps={steps} />
       ) : (
         <Load key={`${timestamp} ${ms}`} {...props} client={client} ms={ms} keep={keep} />
       )}
@@ -140,9 +140,9 @@ const Load = (props: LoadProps) => {
 
 const fromServer = { kind: 'server' } as const;
 
-type FoundProps = NamedProps & { readonly report: ReportJson; readonly steps: Steps };
+type LoadedReportProps = NamedProps & { readonly report: ReportJson; readonly steps: Steps };
 
-const Found = ({ feedId, timestamp, pair, report, steps }: FoundProps) => {
+const LoadedReport = ({ feedId, timestamp, pair, report, steps }: LoadedReportProps) => {
   const { times } = useExplorer();
   const read = useMemo(() => readReport(report.fullReport), [report]);
   const check = useReportCheck(read, report, fromServer);
@@ -177,7 +177,7 @@ type MissProps = PageProps & { readonly client: Client; readonly ms: number | un
 
 /** Why there is no report, the nearest ones, and a form to look up another time. */
 const Miss = ({ feedId, timestamp, client, ms, retry }: MissProps) => {
-  const [lookup] = useLoaded((signal) => lookUp(client, feedId, timestamp, signal), [client, feedId, timestamp]);
+  const [lookup] = useLoaded((signal) => lookUpPrice(client, feedId, timestamp, signal), [client, feedId, timestamp]);
   if (lookup.phase === 'loading') return <Loading label="Loading the nearest reports" lines={4} />;
   if (lookup.phase === 'failed') return <Failure error={lookup.error} retry={retry} />;
   const { value } = lookup;

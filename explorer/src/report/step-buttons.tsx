@@ -19,7 +19,7 @@ export const hrefOf = (report: ReportJson): string => {
 const directions = ['previous', 'next'] as const;
 const texts = { previous: '← Previous', next: 'Next →' } as const;
 /** Least time between steps while a key is held down; browsers limit changes of the address. */
-const heldStepMs = 200;
+const repeatMs = 200;
 
 /** The sides of a report, and a step to one of them that keeps the scroll position. */
 export const useSteps = (steps: Steps, report: ReportJson) => {
@@ -38,7 +38,7 @@ export const useSteps = (steps: Steps, report: ReportJson) => {
   const press =
     (direction: Direction) =>
     (event: KeyboardEvent): void => {
-      if (event.shiftKey || (event.repeat && performance.now() - stepped.current < heldStepMs)) return;
+      if (event.shiftKey || (event.repeat && performance.now() - stepped.current < repeatMs)) return;
       if (step(direction)) stepped.current = performance.now();
     };
   useShortcuts('On a report', [

@@ -21,7 +21,7 @@ export type Steps = {
 };
 
 /** Reports and sides that are kept. */
-const keptMax = 200;
+const cachedMax = 200;
 
 const keyOf = (timestamp: number, ms: number | undefined): string => `${timestamp} ${ms ?? ''}`;
 
@@ -30,10 +30,10 @@ const newest = <V>(
   entries: readonly (readonly [string, V])[],
   isNeeded: (key: string, value: V) => boolean,
 ): Map<string, V> =>
-  new Map(entries.filter(([key, value], i) => i >= entries.length - keptMax || isNeeded(key, value)));
+  new Map(entries.filter(([key, value], i) => i >= entries.length - cachedMax || isNeeded(key, value)));
 
 /** The reports and sides that are known. Those of the report on screen and next to it stay, however many reports arrive. */
-const createKnown = (feedId: string) => {
+const createNeighborCache = (feedId: string) => {
   const sides = signal<ReadonlyMap<string, Sides>>(new Map());
   let reports = new Map<string, ReportJson>();
   let onScreen = ''; // its full report
@@ -69,7 +69,7 @@ const createKnown = (feedId: string) => {
 
 export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps => {
   const abort = new AbortController();
-  const { sides, find, keep, remember, set, join, show } = createKnown(feedId);
+  const { sides, find, keep, remember, set, join, show } = createNeighborCache(feedId);
   let follow: { readonly stop: () => void } | undefined;
   const followFrom = (first: ReportJson): void => {
     let tip = first;

@@ -26,8 +26,10 @@ const failedMs = 2_000;
 
 /** How many streams the server allows in a request, if that is why it rejected one of `count`. */
 export const fewerAllowed = (error: unknown, count: number): number | undefined => {
-  const told = error instanceof SealpostError ? error.details.feedIdsMax : undefined;
-  return typeof told === 'number' && Number.isInteger(told) && told > 0 && told < count ? told : undefined;
+  const feedIdsMax = error instanceof SealpostError ? error.details.feedIdsMax : undefined;
+  return typeof feedIdsMax === 'number' && Number.isInteger(feedIdsMax) && feedIdsMax > 0 && feedIdsMax < count
+    ? feedIdsMax
+    : undefined;
 };
 
 type Queue = {

@@ -116,13 +116,13 @@ const readFine = async (
 };
 
 /** What is known of each stream. */
-const createKnownDays = () => {
-  const known = new Map<string, { readonly day: Signal<Day | undefined>; readonly phase: Signal<DayPhase> }>();
+const createDayCache = () => {
+  const byFeed = new Map<string, { readonly day: Signal<Day | undefined>; readonly phase: Signal<DayPhase> }>();
   const loadedMs = new Map<string, number>();
   const asked = new Set<string>();
   const of = (feedId: string) => {
-    const one = known.get(feedId) ?? { day: signal<Day | undefined>(undefined), phase: signal<DayPhase>('unknown') };
-    known.set(feedId, one);
+    const one = byFeed.get(feedId) ?? { day: signal<Day | undefined>(undefined), phase: signal<DayPhase>('unknown') };
+    byFeed.set(feedId, one);
     return one;
   };
   return {
@@ -148,7 +148,7 @@ const createKnownDays = () => {
     forget: (): void => {
       loadedMs.clear();
       asked.clear();
-      for (const { day, phase } of known.values()) {
+      for (const { day, phase } of byFeed.values()) {
         day.value = undefined;
         phase.value = 'unknown';
       }
@@ -157,7 +157,7 @@ const createKnownDays = () => {
 };
 
 export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: Pick<Clock, 'nowMs'>): Days => {
-  const known = createKnownDays();
+  const cache = createDayCache();
   const areSupported = signal(true);
   let batches: Batches | undefined;
   const read = async (client: Client, feedIds: readonly string[], abort: AbortSignal): Promise<void> => {
@@ -173,7 +173,7 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
     if (abort.aborted) return;
     batch(() => {
       for (const { feedID, candles } of streams)
-        known.take(feedID, dayFrom(candles, fine.get(feedID), start), now * 1_000);
+        cache.take(feedID, dayFrom(candles, fine.get(feedID), start), now * 1_000);
     });
   };
   effect(() => {
@@ -183,7 +183,7 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
     const load = (feedIds: readonly string[]): Promise<void> =>
       read(client, feedIds, ended.signal).catch((error: unknown) => {
         if (error instanceof SealpostError && error.code === 'not_supported') areSupported.value = false;
-        else if (!ended.signal.aborted) batch(known.fail);
+        else if (!ended.signal.aborted) batch(cache.fail);
         throw error;
       });
     batches = createBatches({ load, signal: ended.signal, pauseMs });
@@ -191,15 +191,15 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
       ended.abort();
       batches = undefined;
       areSupported.value = true;
-      known.forget();
+      cache.forget();
     };
   });
   return {
-    of: (feedId) => known.of(feedId).day,
-    phaseOf: (feedId) => known.of(feedId).phase,
+    of: (feedId) => cache.of(feedId).day,
+    phaseOf: (feedId) => cache.of(feedId).phase,
     areSupported,
     load: (feedIds) => {
-      if (areSupported.peek() && batches !== undefined) batches.load(known.ask(feedIds, clock.nowMs.peek()));
+      if (areSupported.peek() && batches !== undefined) batches.load(cache.ask(feedIds, clock.nowMs.peek()));
     },
   };
 };

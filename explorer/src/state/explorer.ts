@@ -12,7 +12,7 @@ import type { ServerWatch } from './sandbox.ts';
 import type { Session } from './session.ts';
 import type { BrowserStorage } from './settings/browser-storage.ts';
 import type { ListColumns } from './settings/list-columns.ts';
-import type { Kept } from './settings/stored-setting.ts';
+import type { StoredSetting } from './settings/stored-setting.ts';
 import type { Times } from './settings/times.ts';
 import type { Watchlist } from './settings/watchlist.ts';
 import type { Shortcuts } from './shortcuts.ts';
@@ -39,7 +39,7 @@ export type Explorer = {
   /** Register with `useShortcuts` (ui/shortcuts.ts). */
   readonly shortcuts: Shortcuts;
   /** The language of programs to copy (ui/code-samples.ts); any text, because the browser may hold anything. */
-  readonly sampleLanguage: Kept<string>;
+  readonly sampleLanguage: StoredSetting<string>;
   readonly alerts: Alerts;
   readonly sandbox: ServerWatch['sandbox'];
   readonly historyLoaded: ServerWatch['historyLoaded'];

@@ -65,10 +65,14 @@ const focusNear = (path: readonly Step[]): Element | undefined => {
   const step = path.find(({ element }) => element.isConnected && element.checkVisibility());
   if (step === undefined || step.element.id === 'app') return undefined;
   const { children } = step.element;
-  const place = children[Math.min(step.index, children.length - 1)];
+  const successor = children[Math.min(step.index, children.length - 1)];
   const isPage = step.element.id === 'main'; // the top of the page, not its first link
   const found =
-    place === undefined || isPage ? null : place.matches(focusable) ? place : place.querySelector(focusable);
+    successor === undefined || isPage
+      ? null
+      : successor.matches(focusable)
+        ? successor
+        : successor.querySelector(focusable);
   return focusElement(found) ?? focusElement(step.element);
 };
 

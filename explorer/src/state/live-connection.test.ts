@@ -6,7 +6,7 @@ import { createLiveConnection, gatherMs, type Plan, shrinkMs } from './live-conn
 type Opened = {
   readonly feedIds: readonly string[];
   readonly from: StreamOptions['from'];
-  readonly tell: (state: StreamState) => void;
+  readonly reportState: (state: StreamState) => void;
   readonly push: (report: ReportJson) => void;
   readonly fail: (error: Error) => void;
   isClosed: boolean;
@@ -25,7 +25,7 @@ const createPlayedStreams = () => {
     const one: Opened = {
       feedIds,
       from: options.from,
-      tell: (state) => options.onState?.(state),
+      reportState: (state) => options.onState?.(state),
       push: add,
       fail: add,
       isClosed: false,
@@ -107,12 +107,12 @@ test('a growing set opens a new connection, and the previous one stays open unti
   const { opened, want, states } = createBench();
   want(['a']);
   await pass(gatherMs);
-  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'live' });
   want(['a', 'b']);
   await pass(1_000);
   expect(opened[1]?.feedIds).toEqual(['a', 'b']);
   expect(opened[0]?.isClosed).toBe(false);
-  opened[1]?.tell({ phase: 'live' });
+  opened[1]?.reportState({ phase: 'live' });
   expect(opened[0]?.isClosed).toBe(true);
   expect(states).toEqual(['connecting', 'live']);
 });
@@ -165,10 +165,10 @@ test('reports are delivered as they arrive, a cut is shown as reconnecting', asy
   const { opened, want, reports, states } = createBench();
   want(['a']);
   await pass(gatherMs);
-  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'live' });
   opened[0]?.push(report('a', 1));
-  opened[0]?.tell({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
-  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
+  opened[0]?.reportState({ phase: 'live' });
   opened[0]?.push(report('a', 2));
   await pass(100);
   expect(reports.map(({ observationsTimestamp }) => observationsTimestamp)).toEqual([1, 2]);
@@ -197,14 +197,14 @@ test('says which streams are live: at every new connection, and after a cut', as
   const { opened, want, live } = createBench();
   want(['a']);
   await pass(gatherMs);
-  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'live' });
   want(['a', 'b']);
   await pass(1_000);
   expect(live).toEqual([['a']]);
-  opened[1]?.tell({ phase: 'live' });
-  opened[0]?.tell({ phase: 'live' });
-  opened[1]?.tell({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
-  opened[1]?.tell({ phase: 'live' });
+  opened[1]?.reportState({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'live' });
+  opened[1]?.reportState({ phase: 'reconnecting', reason: 'cut', delayMs: 100 });
+  opened[1]?.reportState({ phase: 'live' });
   expect(live).toEqual([['a'], ['a', 'b'], ['a', 'b']]);
 });
 
@@ -221,7 +221,7 @@ test('closing ends every connection and every timer', async () => {
   const { opened, want, connection, states } = createBench();
   want(['a']);
   await pass(gatherMs);
-  opened[0]?.tell({ phase: 'live' });
+  opened[0]?.reportState({ phase: 'live' });
   want(['a', 'b']);
   connection.close();
   await pass(shrinkMs);

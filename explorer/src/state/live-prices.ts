@@ -71,8 +71,8 @@ export const planOf = (
   const newestFirst = [...watches]
     .reverse()
     .toSorted((a, b) => Number(a.onReport === undefined) - Number(b.onReport === undefined));
-  const wanted = new Set(newestFirst.flatMap(({ feedIds }) => feedIds).filter((feedId) => readable.has(feedId)));
-  const feedIds = [...wanted].slice(0, feedIdsMax);
+  const readableIds = new Set(newestFirst.flatMap(({ feedIds }) => feedIds).filter((feedId) => readable.has(feedId)));
+  const feedIds = [...readableIds].slice(0, feedIdsMax);
   const starts = newestFirst
     .filter(({ onReport }) => onReport !== undefined)
     .flatMap(({ lastMs }) => feedIds.flatMap((feedId) => lastMs.get(feedId) ?? []));
@@ -92,13 +92,13 @@ export const readLiveReport = (report: ReportJson): LiveReport | undefined => {
 };
 
 const createStream = (): StreamPrices => {
-  const known: StreamPrices = {
+  const stream: StreamPrices = {
     latest: signal<LiveReport | undefined>(undefined, {
       watched: () => {
-        known.isOnPage = true;
+        stream.isOnPage = true;
       },
       unwatched: () => {
-        known.isOnPage = false;
+        stream.isOnPage = false;
       },
     }),
     intervalMs: signal(undefined),
@@ -111,7 +111,7 @@ const createStream = (): StreamPrices => {
     shownMs: Number.NEGATIVE_INFINITY,
     confirmedMs: Number.NEGATIVE_INFINITY,
   };
-  return known;
+  return stream;
 };
 
 /** How long a report counts as the newest after a response with it. */
@@ -119,36 +119,37 @@ const currentMs = 10_000;
 
 const createPrices = () => {
   const streams = new Map<string, StreamPrices>();
-  const display = createDisplay<StreamPrices>((known) => {
-    known.latest.value = known.newest;
-    known.intervalMs.value = intervalMsOf(known.windows);
-    known.digits.value = known.widest;
-    known.isEmpty.value = false;
+  const display = createDisplay<StreamPrices>((stream) => {
+    stream.latest.value = stream.newest;
+    stream.intervalMs.value = intervalMsOf(stream.windows);
+    stream.digits.value = stream.widest;
+    stream.isEmpty.value = false;
   });
   /** Streams that are delivered live, and since when. */
   let liveSinceMs: ReadonlyMap<string, number> = new Map();
   const of = (feedId: string): StreamPrices => {
-    const known = streams.get(feedId) ?? createStream();
-    streams.set(feedId, known);
-    return known;
+    const stream = streams.get(feedId) ?? createStream();
+    streams.set(feedId, stream);
+    return stream;
   };
   return {
     of,
     /** Stores a report if it is the newest; returns it decoded either way. `atMs`: when it was the stream's newest. */
     take: (report: ReportJson, atMs: number): LiveReport | undefined => {
       const next = readLiveReport(report);
-      const known = of(report.feedID);
-      const newestMs = known.newest?.observationsMs ?? 0;
-      if (next === undefined || next.observationsMs >= newestMs) known.confirmedMs = Math.max(known.confirmedMs, atMs);
+      const stream = of(report.feedID);
+      const newestMs = stream.newest?.observationsMs ?? 0;
+      if (next === undefined || next.observationsMs >= newestMs)
+        stream.confirmedMs = Math.max(stream.confirmedMs, atMs);
       if (next === undefined || next.observationsMs <= newestMs) return next;
-      known.windows = [...known.windows.slice(1 - windowsMax), next];
-      known.newest = next;
+      stream.windows = [...stream.windows.slice(1 - windowsMax), next];
+      stream.newest = next;
       const { price, bid, ask }: Partial<DecodedReport> = next.decoded ?? {};
-      known.widest = widenDigits(
-        known.widest,
+      stream.widest = widenDigits(
+        stream.widest,
         [price, bid, ask].filter((value) => value !== undefined),
       );
-      display.show(known);
+      display.show(stream);
       return next;
     },
     /** Whether its newest report, or that there is none, was ever known. */
@@ -165,20 +166,20 @@ const createPrices = () => {
     },
     /** Marks the streams of which a response had no report. */
     markEmpty: (feedIds: readonly string[], atMs: number): void => {
-      for (const known of feedIds.map(of)) {
-        known.isEmpty.value = known.newest === undefined;
-        known.confirmedMs = Math.max(known.confirmedMs, atMs);
+      for (const stream of feedIds.map(of)) {
+        stream.isEmpty.value = stream.newest === undefined;
+        stream.confirmedMs = Math.max(stream.confirmedMs, atMs);
       }
     },
     forget: (): void => {
       display.forget();
-      for (const known of streams.values()) {
-        Object.assign(known, { newest: undefined, widest: undefined, windows: [] });
-        Object.assign(known, { shownMs: Number.NEGATIVE_INFINITY, confirmedMs: Number.NEGATIVE_INFINITY });
-        known.latest.value = undefined;
-        known.intervalMs.value = undefined;
-        known.digits.value = undefined;
-        known.isEmpty.value = false;
+      for (const stream of streams.values()) {
+        Object.assign(stream, { newest: undefined, widest: undefined, windows: [] });
+        Object.assign(stream, { shownMs: Number.NEGATIVE_INFINITY, confirmedMs: Number.NEGATIVE_INFINITY });
+        stream.latest.value = undefined;
+        stream.intervalMs.value = undefined;
+        stream.digits.value = undefined;
+        stream.isEmpty.value = false;
       }
       liveSinceMs = new Map();
     },
@@ -189,7 +190,7 @@ const createPrices = () => {
 type Reader = Pick<Session, 'client' | 'userId'>;
 
 export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
-  const known = createPrices();
+  const prices = createPrices();
   const watches = new Set<Watch>();
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
   let readable: ReadonlySet<string> = new Set();
@@ -197,12 +198,12 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
   effect(() => {
     const client = session.client.value;
     if (session.userId.value === undefined) return;
-    reading = openReading({ client, known, watches, readable: () => readable, state, problem });
+    reading = openReading({ client, prices, watches, readable: () => readable, state, problem });
     return () => {
       reading?.close();
       reading = undefined;
       readable = new Set();
-      known.forget();
+      prices.forget();
     };
   });
   effect(() => {
@@ -212,20 +213,20 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
     reading?.connection.changed(false);
   });
   const outdated = (feedIds: readonly string[]): readonly string[] =>
-    feedIds.filter((feedId) => readable.has(feedId) && !known.isCurrent(feedId));
+    feedIds.filter((feedId) => readable.has(feedId) && !prices.isCurrent(feedId));
   return {
     state,
     problem,
-    latest: (feedId) => known.of(feedId).latest,
-    intervalMs: (feedId) => known.of(feedId).intervalMs,
-    digits: (feedId) => known.of(feedId).digits,
-    isEmpty: (feedId) => known.of(feedId).isEmpty,
-    isCurrent: known.isCurrent,
+    latest: (feedId) => prices.of(feedId).latest,
+    intervalMs: (feedId) => prices.of(feedId).intervalMs,
+    digits: (feedId) => prices.of(feedId).digits,
+    isEmpty: (feedId) => prices.of(feedId).isEmpty,
+    isCurrent: prices.isCurrent,
     load: (feedIds) => reading?.urgent.load(outdated(feedIds)),
     refresh: (feedIds) => {
-      const wanted = outdated(feedIds);
-      reading?.urgent.load(wanted.filter((feedId) => !known.isKnown(feedId)));
-      reading?.idle.load(wanted.filter(known.isKnown));
+      const outdatedIds = outdated(feedIds);
+      reading?.urgent.load(outdatedIds.filter((feedId) => !prices.isKnown(feedId)));
+      reading?.idle.load(outdatedIds.filter(prices.isKnown));
     },
     watch: (feedIds, onReport, from) => {
       const watch = createWatch(feedIds, onReport, from ?? Math.floor(clock.nowMs.peek() / 1_000));
@@ -241,7 +242,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
 
 type ReadingParts = {
   readonly client: Client;
-  readonly known: ReturnType<typeof createPrices>;
+  readonly prices: ReturnType<typeof createPrices>;
   readonly watches: ReadonlySet<Watch>;
   readonly readable: () => ReadonlySet<string>;
   readonly state: Signal<LiveState>;
@@ -258,27 +259,27 @@ type Reading = {
   readonly close: () => void;
 };
 
-const openReading = ({ client, known, watches, readable, state, problem }: ReadingParts): Reading => {
+const openReading = ({ client, prices, watches, readable, state, problem }: ReadingParts): Reading => {
   const ended = new AbortController();
   const { signal } = ended;
-  const load = loadLatest(client, known, signal);
+  const load = loadLatest(client, prices, signal);
   const urgent = createBatches({ load, signal, pauseMs: urgentPauseMs });
   const idle = createBatches({ load, signal, pauseMs: idlePauseMs, pauseFactor: idlePauseFactor });
   let feedIdsMax: number = limits.feedIdsMax;
   const connection = createLiveConnection({
     stream: client.stream,
     plan: () => planOf(watches, readable(), feedIdsMax),
-    onOpen: ({ feedIds }) => urgent.load(feedIds.filter((feedId) => !known.isCurrent(feedId))),
+    onOpen: ({ feedIds }) => urgent.load(feedIds.filter((feedId) => !prices.isCurrent(feedId))),
     onReport: (report) => {
-      const next = known.take(report, performance.now());
-      if (next !== undefined) for (const watch of watches) tell(watch, next);
+      const next = prices.take(report, performance.now());
+      if (next !== undefined) for (const watch of watches) notifyWatch(watch, next);
     },
     onState: (next) => {
       state.value = next;
       if (next !== 'reconnecting') problem.value = undefined;
-      if (next !== 'live') known.markLive(new Set());
+      if (next !== 'live') prices.markLive(new Set());
     },
-    onLive: known.markLive,
+    onLive: prices.markLive,
     onRefused: (error, feedIds) => {
       const fewer = fewerAllowed(error, feedIds.size);
       if (fewer === undefined) problem.value = error;
@@ -307,15 +308,15 @@ const idlePauseFactor = 3;
 const loadLatest =
   (
     client: Pick<Client, 'latestMany'>,
-    known: ReturnType<typeof createPrices>,
+    prices: ReturnType<typeof createPrices>,
     signal: AbortSignal,
   ): BatchParts['load'] =>
   async (feedIds) => {
     const askedMs = performance.now();
     const { reports, missing } = await client.latestMany(feedIds, { signal });
     if (signal.aborted) return;
-    for (const report of reports) known.take(report, askedMs);
-    known.markEmpty(
+    for (const report of reports) prices.take(report, askedMs);
+    prices.markEmpty(
       missing.map(({ feedID }) => feedID),
       askedMs,
     );
@@ -328,7 +329,7 @@ const createWatch = (feedIds: readonly string[], onReport: Watch['onReport'], fr
 });
 
 /** Delivers a report to a watch unless it had it before. */
-const tell = ({ onReport, lastMs }: Watch, next: LiveReport): void => {
+const notifyWatch = ({ onReport, lastMs }: Watch, next: LiveReport): void => {
   const { feedID } = next.report;
   const last = lastMs.get(feedID);
   if (onReport === undefined || last === undefined || next.observationsMs <= last) return;

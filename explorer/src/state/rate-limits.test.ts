@@ -19,10 +19,10 @@ test('rate limit: the route with the least left is shown', () => {
 test('rate limit: responses without limits, or from the cache, are ignored', () => {
   const limits = createRateLimits();
   limits.receive('/a', new Headers());
-  expect(limits.known.value).toEqual([]);
+  expect(limits.byRoute.value).toEqual([]);
   const headers = (remaining: string, date: string) =>
     new Headers({ 'RateLimit-Limit': '10', 'RateLimit-Remaining': remaining, 'RateLimit-Reset': '1', Date: date });
   limits.receive('/a', headers('3', 'Sun, 15 Nov 2026 09:30:00 GMT'));
   limits.receive('/a', headers('9', 'Sun, 15 Nov 2026 09:00:00 GMT'));
-  expect(limits.known.value.map(({ remaining }) => remaining)).toEqual([3]);
+  expect(limits.byRoute.value.map(({ remaining }) => remaining)).toEqual([3]);
 });

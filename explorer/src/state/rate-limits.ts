@@ -13,20 +13,20 @@ export type RateLimit = {
 
 /** Keeps the limits of the last response per route. */
 export const createRateLimits = () => {
-  const known = signal<readonly RateLimit[]>([]);
+  const byRoute = signal<readonly RateLimit[]>([]);
   let newestMs = 0;
   return {
-    known,
+    byRoute,
     receive: (path: string, headers: Headers): void => {
-      const told = readRateLimit(path, headers);
+      const limit = readRateLimit(path, headers);
       // A response from the browser's cache has old limits.
       const dateMs = Date.parse(headers.get('Date') ?? '');
-      if (told === undefined || dateMs < newestMs) return;
+      if (limit === undefined || dateMs < newestMs) return;
       newestMs = Number.isNaN(dateMs) ? newestMs : dateMs;
-      known.value = [told, ...known.peek().filter((other) => other.path !== path)];
+      byRoute.value = [limit, ...byRoute.peek().filter((other) => other.path !== path)];
     },
     forget: (): void => {
-      known.value = [];
+      byRoute.value = [];
     },
   };
 };

@@ -1,5 +1,5 @@
 import { afterEach, assert, beforeEach, expect, test, vi } from 'vitest';
-import { createDisplay, showEveryMs, shownPerFrame } from './report-display.ts';
+import { createDisplay, reportsPerFrame, showEveryMs } from './report-display.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -41,11 +41,11 @@ const open = () => {
 
 test('display: reports that arrive together are shown a few per frame, in their order, all of them', () => {
   const { drawFrame, shown, display } = open();
-  const streams = createStreams(2 * shownPerFrame + 1, true);
+  const streams = createStreams(2 * reportsPerFrame + 1, true);
   for (const one of streams) display.show(one);
   expect(shown).toEqual([]);
   drawFrame();
-  expect(shown).toHaveLength(shownPerFrame);
+  expect(shown).toHaveLength(reportsPerFrame);
   drawFrame();
   drawFrame();
   expect(shown).toEqual(streams.map(({ name }) => name));

@@ -26,7 +26,7 @@ type Display<T extends Displayed> = {
 /** Nobody reads faster; a stream may have 25 reports per second, and what shows them takes most of a page's work. */
 export const showEveryMs = 200;
 /** Each takes up to 1 ms of a frame: five cells of a row, their layout and their paint. */
-export const shownPerFrame = 6;
+export const reportsPerFrame = 6;
 
 /** The frames of the browser's page; outside of browsers there are none. */
 const pageFrames: Frames = {
@@ -55,13 +55,13 @@ export const createDisplay = <T extends Displayed>(set: (one: T) => void, frames
     wait();
   };
   const waitForTimer = (): (() => void) => {
-    const timer = setTimeout(showDue, showEveryMs, frames.areOff() ? Number.POSITIVE_INFINITY : shownPerFrame);
+    const timer = setTimeout(showDue, showEveryMs, frames.areOff() ? Number.POSITIVE_INFINITY : reportsPerFrame);
     return () => clearTimeout(timer);
   };
   const wait = (): void => {
     if (waiting !== undefined || late.size === 0) return;
     const isForFrame = !frames.areOff() && [...late].some(isDue);
-    const cancel = isForFrame ? frames.next(() => showDue(shownPerFrame)) : waitForTimer();
+    const cancel = isForFrame ? frames.next(() => showDue(reportsPerFrame)) : waitForTimer();
     waiting = { isForFrame, cancel };
   };
   const stopWaiting = (): void => {

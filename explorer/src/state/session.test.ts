@@ -14,10 +14,10 @@ const refusal: Answer = {
   body: { error: 'no', message: 'no', code: 'unauthorized', requestId: 'r' },
 };
 
-const storageOf = (kept: Map<string, string>) => ({
-  getItem: (key: string) => kept.get(key) ?? null,
-  setItem: (key: string, value: string) => void kept.set(key, value),
-  removeItem: (key: string) => void kept.delete(key),
+const storageOf = (stored: Map<string, string>) => ({
+  getItem: (key: string) => stored.get(key) ?? null,
+  setItem: (key: string, value: string) => void stored.set(key, value),
+  removeItem: (key: string) => void stored.delete(key),
 });
 
 /** A window of which tests see the address, the storage, and what is fetched. Without a browser it shares no storage or channel. */
@@ -30,7 +30,7 @@ const openPlatform = (
 ) => {
   const location = { hash, pathname: '/status', search: '?q=x', origin: 'http://127.0.0.1' };
   const written: string[] = [];
-  const kept = new Map<string, string>();
+  const stored = new Map<string, string>();
   const requests: Request[] = [];
   const listeners: (() => void)[] = [];
   const platform = {
@@ -41,7 +41,7 @@ const openPlatform = (
         location.hash = '';
       },
     },
-    sessionStorage: storageOf(kept),
+    sessionStorage: storageOf(stored),
     localStorage: storageOf(browser.device),
     BroadcastChannel: browser.BroadcastChannel,
     fetch: async (input: string, init: RequestInit) => {
@@ -57,7 +57,7 @@ const openPlatform = (
     platform,
     location,
     written,
-    kept,
+    stored,
     device: browser.device,
     requests,
     hashChanges: () => listeners.forEach((listener) => void listener()),
@@ -104,7 +104,7 @@ test('session: a link signs in with its code, which is removed from the address 
   expect(session.isPending.value).toBe(true);
   await settled(session);
   expect(session.userId.value).toBe(userId);
-  expect(session.place.value).toBe('tab');
+  expect(session.credentialLocation.value).toBe('tab');
   expect(requests.map(({ url }) => url)).toEqual(['http://127.0.0.1/sign-in', 'http://127.0.0.1/api/v1/feeds']);
   expect(requests[0]?.headers.get('X-Sign-In-Code')).toBe('the.one-time_code');
   const sent = requests.map(({ url, headers }) => `${url} ${JSON.stringify([...headers])}`).join();
@@ -155,8 +155,8 @@ test('session: a link opened in an open page signs in too', async () => {
 
 test('session: a link does not replace a signed-in account until the user agrees', async () => {
   const other = '00000000-f5ff-45be-958e-340d5b28c692';
-  const { platform, kept, requests } = openPlatform('#sign-in=code', demoOf());
-  kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
+  const { platform, stored, requests } = openPlatform('#sign-in=code', demoOf());
+  stored.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
   const session = createSession(platform);
   await settled(session);
   expect([session.userId.value, session.isSwitchOffered.value]).toEqual([other, true]);
@@ -164,7 +164,7 @@ test('session: a link does not replace a signed-in account until the user agrees
   session.decideSwitch(true);
   expect(session.isSwitchOffered.value).toBe(false);
   await settled(session);
-  expect([session.userId.value, kept.get(storageKey)?.includes('theirs')]).toEqual([userId, false]);
+  expect([session.userId.value, stored.get(storageKey)?.includes('theirs')]).toEqual([userId, false]);
 });
 
 test('session: declining the switch keeps the account, and the code is never used', async () => {
@@ -184,13 +184,15 @@ test('session: declining the switch keeps the account, and the code is never use
 
 test('session: a switch with a used link keeps the previous account signed in and stored', async () => {
   const other = '00000000-f5ff-45be-958e-340d5b28c692';
-  const { platform, kept } = openPlatform('#sign-in=code', (request) => (isExchange(request) ? refusal : feedsAnswer));
-  kept.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
+  const { platform, stored } = openPlatform('#sign-in=code', (request) =>
+    isExchange(request) ? refusal : feedsAnswer,
+  );
+  stored.set(storageKey, JSON.stringify({ userId: other, secret: 'theirs' }));
   const session = createSession(platform);
   await settled(session);
   session.decideSwitch(true);
   await settled(session);
-  expect([session.userId.value, kept.has(storageKey)]).toEqual([other, true]);
+  expect([session.userId.value, stored.has(storageKey)]).toEqual([other, true]);
   expect(session.refusal.value).toBeDefined();
 });
 
@@ -209,7 +211,7 @@ test('session: a new tab gets the credentials of another one, a sign-out ends al
   expect(JSON.stringify([...browser.device])).not.toContain(userId);
   const second = createSession(openPlatform('', undefined, browser).platform);
   expect(second.isPending.value).toBe(true);
-  await expect.poll(() => [second.userId.value, second.place.value]).toEqual([userId, 'tab']);
+  await expect.poll(() => [second.userId.value, second.credentialLocation.value]).toEqual([userId, 'tab']);
   second.signOut();
   await expect.poll(() => first.userId.value).toBeUndefined();
   const third = createSession(openPlatform('', undefined, browser).platform);
@@ -258,9 +260,9 @@ test('session: a tab that is asked while it checks its own credentials answers o
   const checked = new Promise<void>((resolve) => {
     check = resolve;
   });
-  const { platform, kept } = openPlatform('', undefined, { device, BroadcastChannel });
+  const { platform, stored } = openPlatform('', undefined, { device, BroadcastChannel });
   const { fetch } = platform;
-  kept.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
+  stored.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
   const asked = new BroadcastChannel('sealpost-session');
   const first = createSession({ ...platform, fetch: (...request) => checked.then(() => fetch(...request)) });
   const second = createSession(openPlatform('', undefined, { device, BroadcastChannel }).platform);
@@ -271,33 +273,33 @@ test('session: a tab that is asked while it checks its own credentials answers o
 });
 
 test('session: stored credentials sign in again, and are removed if the server rejects them', async () => {
-  const { platform, kept } = openPlatform('', () => refusal);
-  kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+  const { platform, stored } = openPlatform('', () => refusal);
+  stored.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
   const session = createSession(platform);
   await settled(session);
   expect(session.userId.value).toBeUndefined();
   expect(session.refusal.value).toBeDefined();
-  expect(kept.size).toBe(0);
+  expect(stored.size).toBe(0);
 });
 
 test('session: stored credentials survive an outage', async () => {
-  const { platform, kept } = openPlatform('', () => undefined);
-  kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+  const { platform, stored } = openPlatform('', () => undefined);
+  stored.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
   const session = createSession(platform);
   await settled(session);
   expect(session.userId.value).toBe(userId);
   expect(session.refusal.value).toBeUndefined();
-  expect(kept.size).toBe(1);
+  expect(stored.size).toBe(1);
 });
 
 test('session: stored credentials survive a refusal that is not about them', async () => {
   for (const code of ['too_many_failures', 'clock_skew', 'route_not_found']) {
     const body = { error: 'x', message: 'x', code, requestId: 'r' };
-    const { platform, kept } = openPlatform('', () => ({ status: code === 'too_many_failures' ? 429 : 400, body }));
-    kept.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
+    const { platform, stored } = openPlatform('', () => ({ status: code === 'too_many_failures' ? 429 : 400, body }));
+    stored.set(storageKey, JSON.stringify({ userId, secret: 'old' }));
     const session = createSession(platform);
     await settled(session);
-    expect([code, session.userId.value, session.refusal.value !== undefined, kept.size]).toEqual([
+    expect([code, session.userId.value, session.refusal.value !== undefined, stored.size]).toEqual([
       code,
       undefined,
       true,
@@ -308,25 +310,32 @@ test('session: stored credentials survive a refusal that is not about them', asy
 
 test('session: invalid data in the storage does not sign in', async () => {
   for (const text of ['null', '{', '{"userId":1}', '[]']) {
-    const { platform, kept } = openPlatform('');
-    kept.set(storageKey, text);
+    const { platform, stored } = openPlatform('');
+    stored.set(storageKey, text);
     expect(createSession(platform).userId.value).toBeUndefined();
   }
 });
 
 test('session: credentials stay in the tab, on the device if the user chooses, and are removed on sign-out', async () => {
-  const { platform, kept, device } = openPlatform('');
+  const { platform, stored, device } = openPlatform('');
   const session = createSession(platform);
   await session.signIn({ userId, secret: 'a' }, false);
-  expect([session.place.value, kept.has(storageKey), device.has(storageKey)]).toEqual(['tab', true, false]);
+  expect([session.credentialLocation.value, stored.has(storageKey), device.has(storageKey)]).toEqual([
+    'tab',
+    true,
+    false,
+  ]);
   await session.signIn({ userId, secret: 'a' }, true);
-  expect([session.place.value, JSON.parse(device.get(storageKey) ?? '')]).toEqual(['device', { userId, secret: 'a' }]);
+  expect([session.credentialLocation.value, JSON.parse(device.get(storageKey) ?? '')]).toEqual([
+    'device',
+    { userId, secret: 'a' },
+  ]);
   const later = createSession(openPlatform('', undefined, { device }).platform);
   await settled(later);
-  expect([later.userId.value, later.place.value]).toEqual([userId, 'device']);
+  expect([later.userId.value, later.credentialLocation.value]).toEqual([userId, 'device']);
   later.signOut();
   session.signOut();
-  expect([kept.size, device.size, session.userId.value]).toEqual([0, 0, undefined]);
+  expect([stored.size, device.size, session.userId.value]).toEqual([0, 0, undefined]);
 });
 
 test('session: where storage is blocked, the page alone is signed in', async () => {
@@ -342,7 +351,7 @@ test('session: where storage is blocked, the page alone is signed in', async () 
   };
   const session = createSession(blocked);
   await session.signIn({ userId, secret: 'a' }, true);
-  expect([session.userId.value, session.place.value]).toEqual([userId, 'page']);
+  expect([session.userId.value, session.credentialLocation.value]).toEqual([userId, 'page']);
 });
 
 test('session: a failed sign-in rejects and changes nothing', async () => {
@@ -410,13 +419,13 @@ test('session: an aborted sign-in rejects, and a response that arrives later doe
 });
 
 test('session: a 403 without a code says that the account may not read this, and kept credentials stay', async () => {
-  const { platform, kept } = openPlatform('', () => ({ status: 403, body: { message: 'Forbidden' } }));
-  kept.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
+  const { platform, stored } = openPlatform('', () => ({ status: 403, body: { message: 'Forbidden' } }));
+  stored.set(storageKey, JSON.stringify({ userId, secret: 'a' }));
   const session = createSession(platform);
   await settled(session);
   expect(explainError(session.refusal.value)).toEqual({
     problem: 'Your account may not read this.',
     advice: 'Ask the server’s operator for access, or sign in with another account.',
   });
-  expect(kept.has(storageKey)).toBe(true);
+  expect(stored.has(storageKey)).toBe(true);
 });

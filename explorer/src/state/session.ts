@@ -7,7 +7,7 @@ import type { Platform } from './platform.ts';
 import { createRateLimits, type RateLimit } from './rate-limits.ts';
 import { createSend, type PlainRequest, type SentRequest } from './send.ts';
 import { followLinks, newLinkAdvice } from './sign-in-link.ts';
-import { createKeptCredentials, type Found, type Place } from './stored-credentials.ts';
+import { type CredentialLocation, createCredentialStore, type StoredCredentials } from './stored-credentials.ts';
 
 export type Session = {
   /** Undefined while signed out. */
@@ -26,7 +26,7 @@ export type Session = {
   /** The same by route, most recent first. */
   readonly rateLimits: ReadonlySignal<readonly RateLimit[]>;
   /** Where the credentials are kept. */
-  readonly place: ReadonlySignal<Place>;
+  readonly credentialLocation: ReadonlySignal<CredentialLocation>;
   /** Checks the credentials with the server; rejects with its error, or when aborted. They stay until the tab is closed; `remember`: until sign-out. */
   readonly signIn: (credentials: Credentials, remember: boolean, signal?: AbortSignal) => Promise<void>;
   readonly signOut: () => void;
@@ -38,7 +38,7 @@ export const createSession = (platform: Platform): Session => {
   const limits = createRateLimits();
   const refusal = signal<unknown>(undefined);
   const isPending = signal(false);
-  const { credentials, place, kept, hold, forget } = createHolder(platform, limits.forget);
+  const { credentials, credentialLocation, store, hold, forget } = createHolder(platform, limits.forget);
   const observedFetch = observeFetch(platform, limits.receive);
   const open = createOpen(platform, observedFetch);
   const accept = (given: Credentials, remember: boolean): void =>
@@ -51,7 +51,7 @@ export const createSession = (platform: Platform): Session => {
     signal?.throwIfAborted();
     accept(given, remember);
   };
-  const tryOut = async ({ given, remember }: Found): Promise<void> => {
+  const tryOut = async ({ given, remember }: StoredCredentials): Promise<void> => {
     try {
       await signIn(given, remember);
     } catch (error) {
@@ -60,11 +60,11 @@ export const createSession = (platform: Platform): Session => {
       accept(given, remember);
     }
   };
-  const tryKept = async (found: Found): Promise<void> => {
+  const tryStored = async (stored: StoredCredentials): Promise<void> => {
     try {
-      await tryOut(found);
+      await tryOut(stored);
     } catch (error) {
-      if (isRejected(error)) kept.remove(); // anything else may be over with the next reload
+      if (isRejected(error)) store.remove(); // anything else may be over with the next reload
       throw error;
     }
   };
@@ -72,8 +72,8 @@ export const createSession = (platform: Platform): Session => {
     refusal.value = error;
   };
   const links = followLinks(platform, {
-    kept,
-    tryKept,
+    store,
+    tryStored,
     userId: () => credentials.value?.userId,
     attempt: createAttempt(isPending, refuse),
     tryOut,
@@ -86,13 +86,13 @@ export const createSession = (platform: Platform): Session => {
     dismissRefusal: () => refuse(undefined),
     isSwitchOffered: links.isSwitchOffered,
     decideSwitch: links.decideSwitch,
-    rateLimit: computed(() => limits.known.value[0]),
-    rateLimits: limits.known,
-    place,
+    rateLimit: computed(() => limits.byRoute.value[0]),
+    rateLimits: limits.byRoute,
+    credentialLocation,
     signIn,
     signOut: () => {
       forget();
-      kept.removeEverywhere();
+      store.removeEverywhere();
     },
     send: createSend(credentials, observedFetch, platform.location.origin),
   };
@@ -114,20 +114,20 @@ const createAttempt =
 /** The credentials in use, and where they are kept; forgotten too when the user signs out in another tab. */
 const createHolder = (platform: Platform, onForget: () => void) => {
   const credentials = signal<Credentials | undefined>(undefined);
-  const place = signal<Place>('page');
+  const credentialLocation = signal<CredentialLocation>('page');
   const forget = (): void =>
     batch(() => {
-      kept.remove();
+      store.remove();
       onForget();
-      place.value = 'page';
+      credentialLocation.value = 'page';
       credentials.value = undefined;
     });
-  const kept = createKeptCredentials(platform, forget);
+  const store = createCredentialStore(platform, forget);
   const hold = (given: Credentials, remember: boolean): void => {
     credentials.value = given;
-    place.value = kept.write(given, remember);
+    credentialLocation.value = store.write(given, remember);
   };
-  return { credentials, place, kept, hold, forget };
+  return { credentials, credentialLocation, store, hold, forget };
 };
 
 /** Each response updates the rate limits. */

@@ -1,7 +1,7 @@
 // The keyboard shortcuts: components register theirs while they are shown, and the list behind `?` shows what is registered.
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { BrowserStorage } from './settings/browser-storage.ts';
-import { createKept } from './settings/stored-setting.ts';
+import { createStoredSetting } from './settings/stored-setting.ts';
 
 export type Shortcut = {
   /** As in KeyboardEvent.key, any of them: `/`, `t`, `ArrowLeft`. Letters in lower case. */
@@ -37,11 +37,11 @@ const storageKey = 'sealpost-shortcuts';
 export const createShortcuts = (document: Document, storage: BrowserStorage): Shortcuts => {
   const groups = signal<readonly ShortcutGroup[]>([]);
   const isListOpen = signal(false);
-  const kept = createKept(storage, storageKey, (stored) => stored !== false);
+  const setting = createStoredSetting(storage, storageKey, (stored) => stored !== false);
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.shiftKey ? event.key : lowerCase(event.key);
-    if (key.length === 1 && key !== '?' && !kept.value.peek()) return;
+    if (key.length === 1 && key !== '?' && !setting.value.peek()) return;
     if (isTaken(event.target, key) || document.querySelector('dialog[open]') !== null) return;
     const found = groups
       .peek()
@@ -66,8 +66,8 @@ export const createShortcuts = (document: Document, storage: BrowserStorage): Sh
     closeList: () => {
       isListOpen.value = false;
     },
-    areLettersOn: kept.value,
-    setLettersOn: (areOn) => kept.set(areOn),
+    areLettersOn: setting.value,
+    setLettersOn: (areOn) => setting.set(areOn),
   };
 };
 

@@ -3,18 +3,18 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { type Credentials, SealpostError } from '@sealpost/client';
 import type { Platform } from './platform.ts';
-import type { Found, KeptCredentials } from './stored-credentials.ts';
+import type { CredentialStore, StoredCredentials } from './stored-credentials.ts';
 
 /** The parts of the session that links use. */
 export type LinkParts = {
-  readonly kept: Pick<KeptCredentials, 'read' | 'ask'>;
+  readonly store: Pick<CredentialStore, 'read' | 'ask'>;
   /** Signs in with credentials that were kept, and forgets them if the server rejects them. */
-  readonly tryKept: (found: Found) => Promise<void>;
+  readonly tryStored: (stored: StoredCredentials) => Promise<void>;
   /** The signed-in user. */
   readonly userId: () => string | undefined;
   /** Runs a sign-in: pages wait meanwhile, and show its failure. */
   readonly attempt: (act: () => Promise<void>) => Promise<void>;
-  readonly tryOut: (found: Found) => Promise<void>;
+  readonly tryOut: (stored: StoredCredentials) => Promise<void>;
 };
 
 export type Links = {
@@ -28,7 +28,7 @@ const answerMaxMs = 300;
 const elapsed = (ms: number): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, ms, undefined));
 
 /** Signs in with kept credentials, then with the link that opened the page, and with links opened later. */
-export const followLinks = (platform: Platform, { kept, tryKept, userId, attempt, tryOut }: LinkParts): Links => {
+export const followLinks = (platform: Platform, { store, tryStored, userId, attempt, tryOut }: LinkParts): Links => {
   const offered = signal<string | undefined>(undefined);
   const useCode = (code: string): Promise<void> =>
     attempt(async () => {
@@ -40,16 +40,16 @@ export const followLinks = (platform: Platform, { kept, tryKept, userId, attempt
     else offered.value = code;
   };
   /** Pages wait a moment for another tab. One that is too busy to answer by then signs this one in later. */
-  const tryOthers = async (others: Promise<Found>): Promise<void> => {
+  const tryOthers = async (others: Promise<StoredCredentials>): Promise<void> => {
     const handed = await Promise.race([others, elapsed(answerMaxMs)]);
-    if (handed !== undefined) await tryKept(handed);
-    else void others.then((late) => attempt(() => tryKept(late)));
+    if (handed !== undefined) await tryStored(handed);
+    else void others.then((late) => attempt(() => tryStored(late)));
   };
   const begin = async (): Promise<void> => {
     const code = takeCode(platform);
-    const found = kept.read();
-    const others = found === undefined && code === undefined ? kept.ask() : undefined;
-    if (found !== undefined) await attempt(() => tryKept(found));
+    const stored = store.read();
+    const others = stored === undefined && code === undefined ? store.ask() : undefined;
+    if (stored !== undefined) await attempt(() => tryStored(stored));
     if (others !== undefined) await attempt(() => tryOthers(others));
     if (code !== undefined) arrive(code);
   };

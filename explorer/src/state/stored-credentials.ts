@@ -3,17 +3,17 @@ import type { Credentials } from '@sealpost/client';
 import type { Platform } from './platform.ts';
 
 /** Where credentials are: only in this page (storage is blocked), in this tab, or on this device. */
-export type Place = 'page' | 'tab' | 'device';
+export type CredentialLocation = 'page' | 'tab' | 'device';
 
 /** Credentials that were found, and whether they are remembered on the device. */
-export type Found = { readonly given: Credentials; readonly remember: boolean };
+export type StoredCredentials = { readonly given: Credentials; readonly remember: boolean };
 
-export type KeptCredentials = {
+export type CredentialStore = {
   /** What this tab or this device has. */
-  readonly read: () => Found | undefined;
+  readonly read: () => StoredCredentials | undefined;
   /** Asks other tabs; undefined at once if none can be signed in. Resolves when one answers, if ever, unless this tab has credentials by then. */
-  readonly ask: () => Promise<Found> | undefined;
-  readonly write: (given: Credentials, remember: boolean) => Place;
+  readonly ask: () => Promise<StoredCredentials> | undefined;
+  readonly write: (given: Credentials, remember: boolean) => CredentialLocation;
   /** Removes them here and on the device. */
   readonly remove: () => void;
   /** The same, and in all other tabs. */
@@ -24,11 +24,11 @@ const storageKey = 'sealpost-session';
 /** On the device while a tab is signed in; holds no secret. A new tab asks the others only then. */
 const signedInKey = 'sealpost-signed-in';
 const channelName = 'sealpost-session';
-type Message = { readonly kind: 'ask' | 'signedOut' } | { readonly kind: 'have'; readonly found: Found };
+type Message = { readonly kind: 'ask' | 'signedOut' } | { readonly kind: 'have'; readonly found: StoredCredentials };
 
 /** `onSignedOut` is called when the user signs out in another tab. */
-export const createKeptCredentials = (platform: Platform, onSignedOut: () => void): KeptCredentials => {
-  let current: Found | undefined;
+export const createCredentialStore = (platform: Platform, onSignedOut: () => void): CredentialStore => {
+  let current: StoredCredentials | undefined;
   let isOwed = false; // another tab asked while this one had nothing yet
   let stopAsking = (): void => {};
   const channel = openChannel(platform);
@@ -42,7 +42,7 @@ export const createKeptCredentials = (platform: Platform, onSignedOut: () => voi
     if (kind === 'signedOut' && current !== undefined) onSignedOut();
   });
   const stores = [() => platform.sessionStorage, () => platform.localStorage] as const;
-  const [tab, device] = stores.map(createShelf) as [Shelf, Shelf]; // two in the list
+  const [tab, device] = stores.map(createSafeStorage) as [SafeStorage, SafeStorage]; // two in the list
   const remove = (): void => {
     current = undefined;
     stopAsking();
@@ -90,12 +90,14 @@ const openChannel = ({ BroadcastChannel }: Platform): BroadcastChannel | undefin
 
 const send = (channel: BroadcastChannel, message: Message): void => channel.postMessage(message);
 
-const askOthers = (channel: BroadcastChannel): { readonly answered: Promise<Found>; readonly stop: () => void } => {
+const askOthers = (
+  channel: BroadcastChannel,
+): { readonly answered: Promise<StoredCredentials>; readonly stop: () => void } => {
   const listening = new AbortController();
   const stop = (): void => listening.abort();
-  const answered = new Promise<Found>((resolve) => {
+  const answered = new Promise<StoredCredentials>((resolve) => {
     const receive = ({ data }: MessageEvent): void => {
-      const { kind, found } = Object(data) as Partial<{ kind: string; found: Partial<Found> }>; // checked below
+      const { kind, found } = Object(data) as Partial<{ kind: string; found: Partial<StoredCredentials> }>; // checked below
       const given = kind === 'have' ? checkCredentials(found?.given) : undefined;
       if (given === undefined) return;
       stop();
@@ -107,14 +109,14 @@ const askOthers = (channel: BroadcastChannel): { readonly answered: Promise<Foun
   return { answered, stop };
 };
 
-type Shelf = {
+type SafeStorage = {
   readonly get: (key: string) => string | null;
   /** False if the browser blocks storage. Undefined removes. */
   readonly set: (key: string, text: string | undefined) => boolean;
 };
 
 /** A storage that may be blocked: then it is empty. */
-const createShelf = (storage: () => Storage): Shelf => ({
+const createSafeStorage = (storage: () => Storage): SafeStorage => ({
   get: (key) => {
     try {
       return storage().getItem(key);

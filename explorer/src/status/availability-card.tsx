@@ -75,24 +75,24 @@ const useChoice = (streams: readonly CatalogEntry[]) => {
     search: (q: string) => change({ q, page: '' }),
     sort: (next: AvailabilityOrder) =>
       change({ sort: writeAvailabilityOrder(next) === 'stream' ? '' : writeAvailabilityOrder(next), page: '' }),
-    turn: (to: number) => change({ page: to === 1 ? '' : String(to) }),
+    goTo: (to: number) => change({ page: to === 1 ? '' : String(to) }),
   };
 };
 
 const MeasuredStreams = ({ streams }: { readonly streams: readonly CatalogEntry[] }) => {
   const choice = useChoice(streams);
   const { matching, order, page } = choice;
-  const [wanted, setWanted] = useState<readonly string[]>([]);
-  const measurements = useMeasurements(wanted);
-  const known = measurements.known.value;
-  const sorted = sortByAvailability(matching, order, (feedId) => known.get(feedId));
-  const shown = sorted.slice((page - 1) * pageSize, page * pageSize);
-  const needed = availabilityColumns[order.column].isMeasured ? matching : shown;
+  const [neededIds, setNeededIds] = useState<readonly string[]>([]);
+  const measurements = useMeasurements(neededIds);
+  const results = measurements.measured.value;
+  const sorted = sortByAvailability(matching, order, (feedId) => results.get(feedId));
+  const onPage = sorted.slice((page - 1) * pageSize, page * pageSize);
+  const needed = availabilityColumns[order.column].isMeasured ? matching : onPage;
   const key = needed
     .map(({ feedId }) => feedId)
     .toSorted()
     .join();
-  useEffect(() => setWanted(key === '' ? [] : key.split(',')), [key]);
+  useEffect(() => setNeededIds(key === '' ? [] : key.split(',')), [key]);
   return (
     <>
       <p class="small muted">
@@ -102,13 +102,13 @@ const MeasuredStreams = ({ streams }: { readonly streams: readonly CatalogEntry[
       </p>
       <Toolbar choice={choice} />
       <AddressProblems problems={choice.problems} />
-      <Problem measurements={measurements} wanted={wanted} />
+      <Problem measurements={measurements} neededIds={neededIds} />
       {matching.length === 0 ? (
         <p class="muted">No stream matches the search.</p>
       ) : (
-        <StreamList streams={shown} known={known} order={order} onSort={choice.sort} />
+        <StreamList streams={onPage} results={results} order={order} onSort={choice.sort} />
       )}
-      <Pages choice={choice} known={known} needed={needed} />
+      <Pages choice={choice} results={results} needed={needed} />
       <StripLegend />
     </>
   );
@@ -116,14 +116,14 @@ const MeasuredStreams = ({ streams }: { readonly streams: readonly CatalogEntry[
 
 const Problem = ({
   measurements,
-  wanted,
+  neededIds,
 }: {
   readonly measurements: Measurements;
-  readonly wanted: readonly string[];
+  readonly neededIds: readonly string[];
 }) => {
   const error = measurements.failure.value;
   if (error === undefined) return null;
-  return <Failure error={error} retry={() => measurements.measure(wanted, true)} />;
+  return <Failure error={error} retry={() => measurements.measure(neededIds, true)} />;
 };
 
 type Choice = ReturnType<typeof useChoice>;
@@ -161,15 +161,15 @@ const Toolbar = ({ choice: { text, order, search, sort } }: { readonly choice: C
 );
 
 const Pages = ({
-  choice: { matching, page, pages, turn },
-  known,
+  choice: { matching, page, pages, goTo },
+  results,
   needed,
 }: {
   readonly choice: Choice;
-  readonly known: ReadonlyMap<string, Measured>;
+  readonly results: ReadonlyMap<string, Measured>;
   readonly needed: readonly CatalogEntry[];
 }) => {
-  const measured = needed.filter(({ feedId }) => known.has(feedId)).length;
+  const measured = needed.filter(({ feedId }) => results.has(feedId)).length;
   const first = (page - 1) * pageSize + 1;
   const last = Math.min(matching.length, page * pageSize);
   return (
@@ -182,8 +182,8 @@ const Pages = ({
       </p>
       {pages > 1 && (
         <div class="row">
-          <Turn label="Previous" isOff={page === 1} onClick={() => turn(page - 1)} />
-          <Turn label="Next" isOff={page === pages} onClick={() => turn(page + 1)} />
+          <PageButton label="Previous" isOff={page === 1} onClick={() => goTo(page - 1)} />
+          <PageButton label="Next" isOff={page === pages} onClick={() => goTo(page + 1)} />
         </div>
       )}
     </div>
@@ -191,7 +191,7 @@ const Pages = ({
 };
 
 /** Not `disabled` at the ends: a disabled button would lose the focus. */
-const Turn = ({
+const PageButton = ({
   label,
   isOff,
   onClick,

@@ -37,17 +37,17 @@ const useIsNarrow = (): boolean => {
 
 export type StreamListProps = {
   readonly streams: readonly CatalogEntry[];
-  readonly known: ReadonlyMap<string, Measured>;
+  readonly results: ReadonlyMap<string, Measured>;
   readonly order: AvailabilityOrder;
   readonly onSort: (order: AvailabilityOrder) => void;
 };
 
-export const StreamList = ({ streams, known, order, onSort }: StreamListProps) => {
+export const StreamList = ({ streams, results, order, onSort }: StreamListProps) => {
   if (useIsNarrow())
     return (
       <ul class="status-cards">
         {streams.map((stream) => (
-          <Card key={stream.feedId} stream={stream} measured={known.get(stream.feedId)} />
+          <Card key={stream.feedId} stream={stream} measured={results.get(stream.feedId)} />
         ))}
       </ul>
     );
@@ -72,7 +72,7 @@ export const StreamList = ({ streams, known, order, onSort }: StreamListProps) =
       </thead>
       <tbody>
         {streams.map((stream) => (
-          <Row key={stream.feedId} stream={stream} measured={known.get(stream.feedId)} />
+          <Row key={stream.feedId} stream={stream} measured={results.get(stream.feedId)} />
         ))}
       </tbody>
     </table>

@@ -39,11 +39,11 @@ const open = (answer: (count: number) => Error | undefined = () => undefined) =>
 test('measuring: a stream is measured once, unless it is asked for again', async () => {
   const { asked, measurements } = open();
   measurements.measure(['a', 'b']);
-  await expect.poll(() => measurements.known.value.size).toBe(2);
-  expect(measurements.known.value.get('a')?.lagMs).toBe(1_000);
+  await expect.poll(() => measurements.measured.value.size).toBe(2);
+  expect(measurements.measured.value.get('a')?.lagMs).toBe(1_000);
   measurements.measure(['a', 'b']);
   measurements.measure(['b', 'c']);
-  await expect.poll(() => measurements.known.value.size).toBe(3);
+  await expect.poll(() => measurements.measured.value.size).toBe(3);
   await expect
     .poll(() => {
       if (asked.length < 3) measurements.measure(['a'], true);
@@ -57,7 +57,7 @@ test('measuring: the rate limit is waited for; another failure is told, and goes
   const gone = new SealpostError('network_error', 'Gone.', { status: undefined, requestId: undefined });
   const { asked, measurements } = open((count) => [limited, undefined, gone][count - 1]);
   measurements.measure(['a']);
-  await expect.poll(() => measurements.known.value.size).toBe(1);
+  await expect.poll(() => measurements.measured.value.size).toBe(1);
   expect([asked.length, measurements.failure.value]).toEqual([2, undefined]);
   await expect
     .poll(() => {
@@ -68,7 +68,7 @@ test('measuring: the rate limit is waited for; another failure is told, and goes
   await expect
     .poll(() => {
       measurements.measure(['b']);
-      return measurements.known.value.size;
+      return measurements.measured.value.size;
     })
     .toBe(2);
   expect(measurements.failure.value).toBeUndefined();
@@ -79,5 +79,5 @@ test('measuring: nothing is changed once the page is gone', async () => {
   measurements.measure(['a']);
   ended.abort();
   await new Promise((resolve) => setTimeout(resolve));
-  expect([measurements.known.value.size, measurements.failure.value]).toEqual([0, undefined]);
+  expect([measurements.measured.value.size, measurements.failure.value]).toEqual([0, undefined]);
 });

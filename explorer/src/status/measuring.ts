@@ -14,7 +14,7 @@ const pauseMs = 3_000;
 const refusalsMax = 3;
 
 export type Measurements = {
-  readonly known: Signal<ReadonlyMap<string, Measured>>;
+  readonly measured: Signal<ReadonlyMap<string, Measured>>;
   readonly failure: Signal<unknown>;
   /** Measures these streams, those that are not known yet alone unless `again`. */
   readonly measure: (feedIds: readonly string[], again?: boolean) => void;
@@ -26,16 +26,16 @@ export const createMeasurements = (
   signalOf: AbortSignal,
   sleep: (ms: number) => Promise<unknown> = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 ): Measurements => {
-  const known = signal<ReadonlyMap<string, Measured>>(new Map());
+  const measured = signal<ReadonlyMap<string, Measured>>(new Map());
   const failure = signal<unknown>(undefined);
   const read = async (feedIds: readonly string[], refusals = 1): Promise<void> => {
     const range = measuredRange(nowMs());
     try {
       const { streams } = await client.coverageMany(feedIds, range, { signal: signalOf });
       if (signalOf.aborted) return;
-      const next = new Map(known.value);
+      const next = new Map(measured.value);
       for (const coverage of streams) next.set(coverage.feedID, toMeasured(coverage, range, nowMs()));
-      known.value = next;
+      measured.value = next;
       failure.value = undefined;
     } catch (error) {
       const isLimited = error instanceof SealpostError && error.code === 'rate_limited' && refusals < refusalsMax;
@@ -51,15 +51,15 @@ export const createMeasurements = (
     });
   const batches = createBatches({ load, signal: signalOf, pauseMs });
   return {
-    known,
+    measured,
     failure,
     measure: (feedIds, again = false) =>
-      batches.load(again ? feedIds : feedIds.filter((feedId) => !known.peek().has(feedId))),
+      batches.load(again ? feedIds : feedIds.filter((feedId) => !measured.peek().has(feedId))),
   };
 };
 
 /** Measures the wanted streams now, and again every 30 seconds while the page is visible. */
-export const useMeasurements = (wanted: readonly string[]): Measurements => {
+export const useMeasurements = (feedIds: readonly string[]): Measurements => {
   const { session, clock } = useExplorer();
   const client = session.client.value;
   const { measurements, ended } = useMemo(() => {
@@ -67,11 +67,11 @@ export const useMeasurements = (wanted: readonly string[]): Measurements => {
     return { ended, measurements: createMeasurements(client, () => clock.nowMs.peek(), ended.signal) };
   }, [client, clock]);
   useEffect(() => () => ended.abort(), [ended]);
-  const key = wanted.join();
+  const key = feedIds.join();
   useEffect(() => {
-    measurements.measure(wanted);
+    measurements.measure(feedIds);
     const again = (): void => {
-      if (!document.hidden) measurements.measure(wanted, true);
+      if (!document.hidden) measurements.measure(feedIds, true);
     };
     const timer = setInterval(again, everyMs);
     document.addEventListener('visibilitychange', again);

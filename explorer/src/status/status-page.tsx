@@ -30,7 +30,7 @@ export const StatusPage = () => {
       </p>
       {state.failure !== undefined && <Unreachable failure={state.failure} hasValue={state.value !== undefined} />}
       {state.value === undefined && state.failure === undefined && <Loading label="Loading the status" lines={6} />}
-      {state.value !== undefined && <Told told={state.value} isOld={state.failure !== undefined} />}
+      {state.value !== undefined && <StatusParts server={state.value} isOld={state.failure !== undefined} />}
       <div class={state.failure === undefined ? '' : 'status-old'}>
         <AvailabilityCard />
       </div>
@@ -68,7 +68,13 @@ const Unreachable = ({
   );
 };
 
-const Told = ({ told: { status, clock }, isOld }: { readonly told: ServerStatus; readonly isOld: boolean }) => (
+const StatusParts = ({
+  server: { status, clock },
+  isOld,
+}: {
+  readonly server: ServerStatus;
+  readonly isOld: boolean;
+}) => (
   <div class="stack">
     {!status.ready && <Reasons reasons={status.reasons} />}
     <Tiles status={status} isOld={isOld} />

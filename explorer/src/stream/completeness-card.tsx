@@ -15,7 +15,7 @@ const daySeconds = limits.coverageSecondsMax;
 const hourSeconds = 3_600;
 /** One cell per 15 minutes. */
 const cellCount = 96;
-const gapsShown = 6;
+const gapsMax = 6;
 /** Reports of the newest seconds may not have arrived yet. */
 const settleSeconds = 5;
 
@@ -183,7 +183,7 @@ const Strip = ({ day: { whole, span } }: { readonly day: Day }) => {
 };
 
 const GapList = ({ feedId, whole: { gaps, gapCount } }: { readonly feedId: string; readonly whole: Completeness }) => {
-  const more = gapCount - Math.min(gapsShown, gaps.length);
+  const more = gapCount - Math.min(gapsMax, gaps.length);
   return (
     <table class="small">
       <thead>
@@ -195,7 +195,7 @@ const GapList = ({ feedId, whole: { gaps, gapCount } }: { readonly feedId: strin
         </tr>
       </thead>
       <tbody>
-        {gaps.slice(0, gapsShown).map((gap) => (
+        {gaps.slice(0, gapsMax).map((gap) => (
           <GapRow key={gap.from} feedId={feedId} gap={gap} />
         ))}
         {more > 0 && (

@@ -6,7 +6,7 @@ import { reportsSecondsMax } from './chart/resolution.ts';
 import { addSpans, type ListedSpan, spanOf } from './chart-spans.ts';
 
 /** A minute longer than the chart needs, so that nothing disappears from it while older reports are loading. */
-const keptSeconds = reportsSecondsMax + 60;
+const historySeconds = reportsSecondsMax + 60;
 /** Past reports arrive by the hundred, and live ones up to 25 times a second: they are added, and drawn, in batches. */
 const gatherMs = 200;
 
@@ -23,7 +23,7 @@ export const useHistory = (
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
       timer = undefined;
-      spans.value = addSpans(spans.value, waiting, clock.nowMs.peek() - keptSeconds * 1_000);
+      spans.value = addSpans(spans.value, waiting, clock.nowMs.peek() - historySeconds * 1_000);
       waiting = [];
     };
     const stop = live.watch(

@@ -18,13 +18,13 @@ export const splitPrice = (value: bigint, decimals = 18): { readonly head: strin
   // In small prices, leading zeros do not count as significant.
   const zeros = /^-?0$/.test(whole) ? (/^0*/.exec(fraction)?.[0].length ?? 0) : 0;
   const wholeDigits = /^-?0$/.test(whole) ? 0 : whole.replace(/[^0-9]/g, '').length;
-  const shown = Math.max(2, digitsShown - wholeDigits) + zeros;
-  if (fraction.length <= shown) return { head: text, tail: '' };
-  return { head: `${whole}.${fraction.slice(0, shown)}`, tail: fraction.slice(shown) };
+  const digits = Math.max(2, significantDigits - wholeDigits) + zeros;
+  if (fraction.length <= digits) return { head: text, tail: '' };
+  return { head: `${whole}.${fraction.slice(0, digits)}`, tail: fraction.slice(digits) };
 };
 
 /** Significant digits that are not dimmed. */
-const digitsShown = 8;
+const significantDigits = 8;
 
 const units = [
   ['d', 86_400],

@@ -12,18 +12,18 @@ export const useLoaded = <T>(
   inputs: readonly unknown[],
 ): readonly [state: Loaded<T>, reload: () => void] => {
   const [state, setState] = useState<Loaded<T>>({ phase: 'loading' });
-  const [turn, setTurn] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
-    const tell = (next: Loaded<T>): void => {
+    const report = (next: Loaded<T>): void => {
       if (!abort.signal.aborted) setState(next);
     };
     setState({ phase: 'loading' });
     load(abort.signal).then(
-      (value) => tell({ phase: 'ready', value }),
-      (error: unknown) => tell({ phase: 'failed', error }),
+      (value) => report({ phase: 'ready', value }),
+      (error: unknown) => report({ phase: 'failed', error }),
     );
     return () => abort.abort();
-  }, [turn, ...inputs]);
-  return [state, useCallback(() => setTurn((last) => last + 1), [])];
+  }, [attempt, ...inputs]);
+  return [state, useCallback(() => setAttempt((last) => last + 1), [])];
 };

@@ -51,7 +51,7 @@ export const untilVisible = (
 export const keepRenewing = async <T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
-  tell: (state: Renewed<T>) => void,
+  onState: (state: Renewed<T>) => void,
   signal: AbortSignal,
   ready: () => Promise<void> = async () => {},
 ): Promise<void> => {
@@ -63,7 +63,7 @@ export const keepRenewing = async <T>(
       state = afterFailure(state, error, Date.now());
     }
     if (signal.aborted) return;
-    tell(state);
+    onState(state);
     await sleep(state.failure === undefined ? everyMs : Math.min(everyMs, failedEveryMs), signal);
     await ready();
   }

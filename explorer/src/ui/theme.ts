@@ -27,10 +27,10 @@ export const createTheme = (window: Window, storage: BrowserStorage): Theme => {
   // start.js, which reads the choice too, may not have arrived.
   const choice = signal(readChoice(root.dataset.theme) ?? readChoice(storage.read(storageKey)));
   const scheme = computed(() => choice.value ?? (systemIsDark.value ? 'dark' : 'light'));
-  // The computed color of a probe element, because a token itself contains both the light and the dark color.
-  const probe = document.createElement('span');
-  probe.hidden = true;
-  root.append(probe);
+  // The computed color of a sample element, because a token itself contains both the light and the dark color.
+  const sampleElement = document.createElement('span');
+  sampleElement.hidden = true;
+  root.append(sampleElement);
   effect(() => {
     if (choice.value !== undefined) root.dataset.theme = choice.value;
   });
@@ -41,11 +41,11 @@ export const createTheme = (window: Window, storage: BrowserStorage): Theme => {
       storage.write(storageKey, choice.value);
     },
     color: (token) => {
-      probe.style.color = `var(${token})`;
-      return window.getComputedStyle(probe).color;
+      sampleElement.style.color = `var(${token})`;
+      return window.getComputedStyle(sampleElement).color;
     },
   };
 };
 
-const readChoice = (kept: string | null | undefined): Scheme | undefined =>
-  kept === 'light' || kept === 'dark' ? kept : undefined;
+const readChoice = (stored: string | null | undefined): Scheme | undefined =>
+  stored === 'light' || stored === 'dark' ? stored : undefined;

@@ -5,7 +5,7 @@ import {
   type DiscoveryFilter,
   type FeedId,
   malformedArgument,
-  matchStream,
+  matchesFilter,
   parseFeedId,
   parseQuery,
   type Stream,
@@ -42,7 +42,8 @@ export const readableStreams = (entitlements: readonly string[], streams: Stream
       continue;
     }
     for (const stream of streams.values()) {
-      if (!stream.hidden && (grant.kind === 'public' || matchStream(grant.filter, stream))) readable.add(stream.feedId);
+      if (!stream.hidden && (grant.kind === 'public' || matchesFilter(grant.filter, stream)))
+        readable.add(stream.feedId);
     }
   }
   return readable;
@@ -63,7 +64,8 @@ export const readableByAccount = (
 
 /** Whether a caller sees a stream in the catalog: a public one, and with `hidden=true` a hidden one that it may read. */
 export const isListed = (stream: Stream, filter: DiscoveryFilter, readable: ReadonlySet<FeedId> | undefined): boolean =>
-  (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) && matchStream(filter, stream);
+  (!stream.hidden || (filter.hidden === true && readable?.has(stream.feedId) === true)) &&
+  matchesFilter(filter, stream);
 
 /** Orders a catalog by name, once: 2,000 streams take 3 ms. */
 export const createStreamOrder = (): ((streams: Streams) => readonly Stream[]) => {

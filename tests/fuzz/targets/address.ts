@@ -8,14 +8,14 @@ import { columns } from '../../../explorer/src/catalog/columns.ts';
 import {
   activeFilters,
   filterValuesOf,
-  readWanted,
+  readSelection,
   selectStreams,
   toSearchable,
   withoutFilters,
 } from '../../../explorer/src/catalog/filter.ts';
 import { orderProblem, readOrder, sortStreams, toggleOrder } from '../../../explorer/src/catalog/sort.ts';
 import { readAddressMs } from '../../../explorer/src/report/neighbors.ts';
-import { parseKept, parseLevel, parsePercent, ruleText, toStored } from '../../../explorer/src/state/alerts/rules.ts';
+import { parseLevel, parsePercent, parseStored, ruleText, toStored } from '../../../explorer/src/state/alerts/rules.ts';
 import { explainUnknownPath, parseRoute, reportHref, streamHref } from '../../../explorer/src/state/router.ts';
 import {
   availabilityProblems,
@@ -65,7 +65,7 @@ const runPath = (path: string): string => {
 };
 
 const runFilters = (query: URLSearchParams): string => {
-  const wanted = readWanted(query);
+  const wanted = readSelection(query);
   const rows = selectStreams(selectable, wanted);
   requireSame(
     sortStreams(rows, readOrder(query), { latest: () => undefined, day: () => undefined }).length,
@@ -80,10 +80,10 @@ const runFilters = (query: URLSearchParams): string => {
     chips = next;
   }
   requireSame(activeFilters(withoutFilters(query), values), [], 'a filter stays when all are removed');
-  const plain = readWanted(withoutFilters(query));
+  const plain = readSelection(withoutFilters(query));
   requireSame({ ...plain.filter }, {}, 'a filter holds when all are removed');
   requireSame(
-    Object.values(readWanted(left).filter).every((value) => value === undefined || value === false),
+    Object.values(readSelection(left).filter).every((value) => value === undefined || value === false),
     true,
     'a filter that is on is not shown',
   );
@@ -181,8 +181,8 @@ const runStored = (text: string): string => {
   } catch {
     return 'not JSON';
   }
-  const kept = parseKept(stored);
-  requireSame(parseKept(JSON.parse(JSON.stringify(toStored(kept)))), kept, 'alerts are others once they were stored');
+  const kept = parseStored(stored);
+  requireSame(parseStored(JSON.parse(JSON.stringify(toStored(kept)))), kept, 'alerts are others once they were stored');
   for (const { rule } of kept.alerts) ruleText(rule);
   return `${Math.min(kept.alerts.length, 3)} ${[...new Set(kept.alerts.map(({ rule }) => rule.kind))]} ${kept.history.length > 0}`;
 };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { decodeFullReport, ReportFormatError } from '@sealpost/protocol';
 import { readInputFile } from '../../../explorer/src/inspect/file.ts';
-import { parsePaste, pastedReportsMax, placeOf } from '../../../explorer/src/inspect/paste.ts';
+import { lineAndColumnOf, parsePaste, pastedReportsMax } from '../../../explorer/src/inspect/paste.ts';
 import { createMaterial, reportJsonOf, toBytes } from '../material.ts';
 import { outcomeOf, requireSame, shapeOf, type Target } from '../target.ts';
 
@@ -28,7 +28,7 @@ export const openPaste = async (): Promise<Target> => {
     if (paste.kind === 'wrong') {
       if (paste.at !== undefined)
         assert.ok(
-          paste.at >= 0 && paste.at <= text.length && placeOf(text, paste.at).line > 0,
+          paste.at >= 0 && paste.at <= text.length && lineAndColumnOf(text, paste.at).line > 0,
           'a place outside of the text',
         );
       return `${shapeOf(paste.problem)} ${paste.at === undefined}`;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import reportVectors from '../../../../protocol/src/vectors/reports.json' with { type: 'json' };
 import type { PlainRequest } from '../../state/send.ts';
-import { createSender, exchangeOnce, formatBody, shownCharactersMax } from './exchange.ts';
+import { bodyCharactersMax, createSender, exchangeOnce, formatBody } from './exchange.ts';
 import { readEventTexts, shortenHex, socketMessage } from './live-messages.ts';
 
 const request = { method: 'GET', target: '/time', headers: {}, isSigned: true } as const;
@@ -42,10 +42,10 @@ test('try it: a clock that the server rejects is corrected once, from its answer
 });
 
 test('try it: JSON is indented, other text is not, and what is long is cut', () => {
-  expect(formatBody('{"a":[1]}')).toEqual({ shown: '{\n  "a": [\n    1\n  ]\n}', isCut: false });
-  expect(formatBody('<html>')).toEqual({ shown: '<html>', isCut: false });
-  const { shown, isCut } = formatBody('x'.repeat(shownCharactersMax + 1));
-  expect([shown.length, isCut]).toEqual([shownCharactersMax, true]);
+  expect(formatBody('{"a":[1]}')).toEqual({ text: '{\n  "a": [\n    1\n  ]\n}', isCut: false });
+  expect(formatBody('<html>')).toEqual({ text: '<html>', isCut: false });
+  const { text, isCut } = formatBody('x'.repeat(bodyCharactersMax + 1));
+  expect([text.length, isCut]).toEqual([bodyCharactersMax, true]);
 });
 
 test('try it: events are read whole, however the bytes arrive', async () => {

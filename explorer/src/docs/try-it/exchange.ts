@@ -25,7 +25,7 @@ export type Exchange = {
 export const bodyBytesMax = 16 * 2 ** 20;
 
 /** The headers that matter to a reader, in this order. */
-const shownHeaders = [
+const headerNames = [
   'X-Request-Id',
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -41,7 +41,7 @@ const shownHeaders = [
 
 /** The shown headers of a response. */
 export const headersOf = (headers: Headers): Exchange['headers'] =>
-  shownHeaders.flatMap((name) => {
+  headerNames.flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
@@ -107,12 +107,12 @@ export const exchangeOnce = async (send: Sender, request: TriedRequest, signal: 
 };
 
 /** Longest text on the page; formatting and drawing more would block it. */
-export const shownCharactersMax = 50_000;
+export const bodyCharactersMax = 50_000;
 
 /** A body for people: JSON indented, the rest as it is, cut if it is long. */
-export const formatBody = (text: string): { readonly shown: string; readonly isCut: boolean } => {
+export const formatBody = (text: string): { readonly text: string; readonly isCut: boolean } => {
   const whole = text.length > 1_000_000 ? text : indent(text);
-  return { shown: whole.slice(0, shownCharactersMax), isCut: whole.length > shownCharactersMax };
+  return { text: whole.slice(0, bodyCharactersMax), isCut: whole.length > bodyCharactersMax };
 };
 
 const indent = (text: string): string => {

@@ -3,14 +3,7 @@ import { Notice, Pill } from '../../ui/components.tsx';
 import { useDocs } from '../docs-context.ts';
 import { errorAnchor } from '../document.ts';
 import { CodeBlock, InlineText } from '../prose.tsx';
-import {
-  bodyBytesMax,
-  type Exchange,
-  formatBody,
-  readJson,
-  shownCharactersMax,
-  type TriedRequest,
-} from './exchange.ts';
+import { bodyBytesMax, bodyCharactersMax, type Exchange, formatBody, readJson, type TriedRequest } from './exchange.ts';
 
 /** The request as it was sent. The secret is no part of it: it only makes the signature. */
 export const RequestText = ({
@@ -66,9 +59,9 @@ const download = (body: Blob, name: string): void => {
   setTimeout(() => URL.revokeObjectURL(url), revokeAfterMs);
 };
 
-export const AnswerText = ({ exchange, name }: { readonly exchange: Exchange; readonly name: string }) => {
+export const AnswerBody = ({ exchange, name }: { readonly exchange: Exchange; readonly name: string }) => {
   const { status, headers, tookMs, body, text, isCut } = exchange;
-  const { shown, isCut: isShortened } = formatBody(text);
+  const { text: formatted, isCut: isShortened } = formatBody(text);
   return (
     <div class="docs-sample">
       <p class="docs-sample-title row">
@@ -81,11 +74,11 @@ export const AnswerText = ({ exchange, name }: { readonly exchange: Exchange; re
       {text === '' ? (
         <p class="muted">The answer has no body.</p>
       ) : (
-        <CodeBlock text={shown} copied={text} label="answer" />
+        <CodeBlock text={formatted} copied={text} label="answer" />
       )}
       {isShortened && (
         <p class="small">
-          The first {shownCharactersMax.toLocaleString('en-US')} characters are shown.{' '}
+          The first {bodyCharactersMax.toLocaleString('en-US')} characters are shown.{' '}
           {isCut && `Only ${bodyBytesMax / 2 ** 20} MB were read.`}
         </p>
       )}

@@ -102,18 +102,18 @@ export const ArgumentForm = ({
   const { streams } = useDocs();
   const { id, parameters, transport } = operation;
   // Browsers send no headers with a WebSocket.
-  const shown = headersLast(parameters.filter((parameter) => parameter.in === 'query' || transport !== 'websocket'));
+  const fields = headersLast(parameters.filter((parameter) => parameter.in === 'query' || transport !== 'websocket'));
   const submit = (event: Event): void => {
     event.preventDefault();
-    const wrong = shown.find((parameter) => problemOf(parameter, values[parameter.name] ?? '') !== undefined);
+    const wrong = fields.find((parameter) => problemOf(parameter, values[parameter.name] ?? '') !== undefined);
     if (wrong === undefined) onSubmit();
     else document.getElementById(fieldId(id, wrong))?.focus();
   };
   return (
     <form class="docs-form" noValidate onSubmit={submit}>
-      {shown.length > 0 && (
+      {fields.length > 0 && (
         <div class="docs-form-fields">
-          {shown.map((parameter) => (
+          {fields.map((parameter) => (
             <ArgumentField
               key={parameter.name}
               id={fieldId(id, parameter)}

@@ -7,7 +7,7 @@ import { type ArgumentValues, firstValues, sentArguments, sentHeaders, targetOf 
 import { useDocs } from '../docs-context.ts';
 import type { DocsOperation } from '../document.ts';
 import { type Exchange, exchangeOnce, type TriedRequest } from './exchange.ts';
-import { AnswerText, ErrorNote, RequestText } from './try-answer.tsx';
+import { AnswerBody, ErrorNote, RequestText } from './try-answer.tsx';
 import { ArgumentForm } from './try-form.tsx';
 import { LiveMessages, SocketNote, useLiveTry } from './try-live.tsx';
 
@@ -110,7 +110,7 @@ const TryRequest = ({ operation, isSignedIn }: { readonly operation: DocsOperati
         <>
           <RequestText request={state.request} sentHeaders={state.exchange.sentHeaders} />
           {state.exchange.status >= 400 && <ErrorNote text={state.exchange.text} />}
-          <AnswerText exchange={state.exchange} name={`${operation.id}.json`} />
+          <AnswerBody exchange={state.exchange} name={`${operation.id}.json`} />
         </>
       )}
     </div>

@@ -9,7 +9,7 @@ import type { Live, LiveReport } from '../live-prices.ts';
 import type { SandboxWatch } from '../sandbox.ts';
 import type { Session } from '../session.ts';
 import type { BrowserStorage } from '../settings/browser-storage.ts';
-import { createKept } from '../settings/stored-setting.ts';
+import { createStoredSetting } from '../settings/stored-setting.ts';
 import type { Catalog } from '../user-catalog.ts';
 import { createRefusals } from './refusals.ts';
 import {
@@ -21,9 +21,9 @@ import {
   afterRefusal,
   alertsMax,
   historyMax,
-  type KeptAlerts,
-  parseKept,
+  parseStored,
   ruleText,
+  type StoredAlerts,
   toStored,
 } from './rules.ts';
 
@@ -34,7 +34,7 @@ export type Alerts = {
   /** Newest first. */
   readonly history: ReadonlySignal<readonly AlertEvent[]>;
   /** Triggered since the page was opened and not dismissed; newest first. */
-  readonly shown: ReadonlySignal<readonly AlertEvent[]>;
+  readonly toasts: ReadonlySignal<readonly AlertEvent[]>;
   readonly dismiss: (seq: number) => void;
   /** False if there are as many as there may be. */
   readonly add: (feedId: string, rule: AlertRule) => boolean;
@@ -67,22 +67,23 @@ const lockName = 'sealpost-alerts';
 const checkEveryMs = 2_000;
 /** After a reconnect, before a missing report counts: the client backfills first. */
 const settleMs = 5_000;
-const shownMax = 3;
+const toastsMax = 3;
 
 export const createAlerts = (parts: AlertParts): Alerts => {
   const { window, session } = parts;
-  const kept = createKept<KeptAlerts>(parts.storage, storageKey, parseKept, toStored);
+  const setting = createStoredSetting<StoredAlerts>(parts.storage, storageKey, parseStored, toStored);
   const permission = signal(readPermission(window));
-  const openedSeq = kept.value.peek().history[0]?.seq ?? 0;
+  const openedSeq = setting.value.peek().history[0]?.seq ?? 0;
   const dismissed = signal<ReadonlySet<number>>(new Set());
   const problem = signal<unknown>(undefined);
-  const update = (alerts: readonly Alert[], history = kept.value.peek().history): void => kept.set({ alerts, history });
+  const update = (alerts: readonly Alert[], history = setting.value.peek().history): void =>
+    setting.set({ alerts, history });
   const setAlert = (id: string, change: (alert: Alert) => Alert): void =>
-    update(kept.value.peek().alerts.map((alert) => (alert.id === id ? change(alert) : alert)));
+    update(setting.value.peek().alerts.map((alert) => (alert.id === id ? change(alert) : alert)));
   const store: AlertStore = {
-    alerts: () => kept.value.peek().alerts,
+    alerts: () => setting.value.peek().alerts,
     record: ([next, isTriggered], text) => {
-      const { alerts, history } = kept.value.peek();
+      const { alerts, history } = setting.value.peek();
       const seq = Math.max(Date.now(), (history[0]?.seq ?? 0) + 1);
       const event = { seq, feedId: next.feedId, text, atMs: parts.clock.read() };
       const others = alerts.map((alert) => (alert.id === next.id ? next : alert));
@@ -91,7 +92,7 @@ export const createAlerts = (parts: AlertParts): Alerts => {
     },
   };
   const feedKey = computed(() =>
-    [...new Set(kept.value.value.alerts.filter(({ isPaused }) => !isPaused).map(({ feedId }) => feedId))]
+    [...new Set(setting.value.value.alerts.filter(({ isPaused }) => !isPaused).map(({ feedId }) => feedId))]
       .toSorted()
       .join(' '),
   );
@@ -105,16 +106,16 @@ export const createAlerts = (parts: AlertParts): Alerts => {
     return lead(window, () => watchAlerts(parts, feedKey.peek().split(' '), store, onProblem));
   });
   return {
-    list: computed(() => kept.value.value.alerts),
-    history: computed(() => kept.value.value.history),
-    shown: computed(() =>
-      kept.value.value.history.filter(({ seq }) => seq > openedSeq && !dismissed.value.has(seq)).slice(0, shownMax),
+    list: computed(() => setting.value.value.alerts),
+    history: computed(() => setting.value.value.history),
+    toasts: computed(() =>
+      setting.value.value.history.filter(({ seq }) => seq > openedSeq && !dismissed.value.has(seq)).slice(0, toastsMax),
     ),
     dismiss: (seq) => {
       dismissed.value = new Set([...dismissed.peek(), seq]);
     },
     add: (feedId, rule) => {
-      const { alerts } = kept.value.peek();
+      const { alerts } = setting.value.peek();
       if (alerts.length >= alertsMax) return false;
       const id = `${Date.now().toString(36)}-${Math.floor(Math.random() * 1e9).toString(36)}`;
       update([...alerts, { id, feedId, rule, isPaused: false, isArmed: false, lastMs: undefined }]);
@@ -123,8 +124,8 @@ export const createAlerts = (parts: AlertParts): Alerts => {
     change: (id, rule) =>
       setAlert(id, (alert) => ({ ...alert, rule, isArmed: false, isPaused: false, lastMs: undefined })),
     setPaused: (id, isPaused) => setAlert(id, (alert) => ({ ...alert, isPaused, isArmed: false })),
-    remove: (id) => update(kept.value.peek().alerts.filter((alert) => alert.id !== id)),
-    clearHistory: () => update(kept.value.peek().alerts, []),
+    remove: (id) => update(setting.value.peek().alerts.filter((alert) => alert.id !== id)),
+    clearHistory: () => update(setting.value.peek().alerts, []),
     permission,
     askPermission: async () => {
       if (permission.peek() === 'default') await window.Notification.requestPermission();
@@ -224,8 +225,8 @@ const readPermission = ({ Notification }: Window & typeof globalThis): Permissio
 const notify = (window: Window & typeof globalThis, { feedId, text, seq }: AlertEvent, name: string): void => {
   if (readPermission(window) !== 'granted') return;
   try {
-    const shown = new window.Notification(name, { body: text, tag: `sealpost-${seq}`, icon: '/icon.svg' });
-    shown.addEventListener('click', () => {
+    const notification = new window.Notification(name, { body: text, tag: `sealpost-${seq}`, icon: '/icon.svg' });
+    notification.addEventListener('click', () => {
       window.focus();
       window.location.assign(`/streams/${feedId}`);
     });

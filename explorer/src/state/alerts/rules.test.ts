@@ -5,9 +5,9 @@ import {
   afterAge,
   afterPrice,
   afterRefusal,
-  parseKept,
   parseLevel,
   parsePercent,
+  parseStored,
   ruleText,
   toStored,
 } from './rules.ts';
@@ -85,14 +85,14 @@ test('level of a rate: a percentage, exact to 16 decimals, kept as a ratio', () 
 test('kept: what was stored is read again; anything else is dropped, and the number is bounded', () => {
   const alerts = [above(true), { kind: 'stale', intervals: 5 } as const, { kind: 'unverified' } as const].map(alertOf);
   const kept = { alerts, history: [{ seq: 1, feedId, text: 'crossed', atMs: 5 }] };
-  expect(parseKept(JSON.parse(JSON.stringify(toStored(kept))))).toEqual(kept);
+  expect(parseStored(JSON.parse(JSON.stringify(toStored(kept))))).toEqual(kept);
   for (const wrong of [undefined, null, 7, 'x', [], { alerts: [{}, null, { id: 'a', feedId: '0x' }], history: [7] }])
-    expect(parseKept(wrong)).toEqual({ alerts: [], history: [] });
+    expect(parseStored(wrong)).toEqual({ alerts: [], history: [] });
   const many = {
     alerts: Array.from({ length: 99 }, () => alerts[1]),
     history: Array.from({ length: 99 }, () => kept.history[0]),
   };
-  expect([parseKept(many).alerts.length, parseKept(many).history.length]).toEqual([50, 50]);
+  expect([parseStored(many).alerts.length, parseStored(many).history.length]).toEqual([50, 50]);
 });
 
 test('rules in words', () => {

@@ -31,7 +31,7 @@ export type AlertEvent = {
   readonly atMs: number;
 };
 
-export type KeptAlerts = { readonly alerts: readonly Alert[]; readonly history: readonly AlertEvent[] };
+export type StoredAlerts = { readonly alerts: readonly Alert[]; readonly history: readonly AlertEvent[] };
 
 export const alertsMax = 50;
 export const historyMax = 50;
@@ -117,8 +117,8 @@ export const ruleText = (rule: AlertRule, digits?: PriceDigits, isRate = false):
 };
 
 /** Whatever the browser kept, as valid alerts; what is not valid is dropped. */
-export const parseKept = (stored: unknown): KeptAlerts => {
-  const { alerts, history } = Object(stored) as Partial<Record<keyof KeptAlerts, unknown>>; // checked below
+export const parseStored = (stored: unknown): StoredAlerts => {
+  const { alerts, history } = Object(stored) as Partial<Record<keyof StoredAlerts, unknown>>; // checked below
   return {
     alerts: listOf(alerts).flatMap(parseAlert).slice(0, alertsMax),
     history: listOf(history).flatMap(parseEvent).slice(0, historyMax),
@@ -126,7 +126,7 @@ export const parseKept = (stored: unknown): KeptAlerts => {
 };
 
 /** The same, for JSON, which has no bigint. */
-export const toStored = ({ alerts, history }: KeptAlerts): unknown => ({
+export const toStored = ({ alerts, history }: StoredAlerts): unknown => ({
   alerts: alerts.map((alert) => ({
     ...alert,
     rule: alert.rule.kind === 'price' ? { ...alert.rule, level: formatDecimal(alert.rule.level) } : alert.rule,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type BrowserStorage, createBrowserStorage } from './browser-storage.ts';
-import { createKept } from './stored-setting.ts';
+import { createStoredSetting } from './stored-setting.ts';
 import { createTimes } from './times.ts';
 
 /** Tabs of one browser: what one writes, the others are told. */
@@ -74,22 +74,22 @@ test.each([
   'kept: a value that is not stored (%s) lasts, and the storage says why, until that is dismissed',
   (name, why) => {
     const storage = refusing(new DOMException('No.', name));
-    const kept = createKept(storage, 'key', parse);
+    const setting = createStoredSetting(storage, 'key', parse);
     expect(storage.refusal.value).toBeUndefined(); // nothing is lost yet
-    kept.set(7);
-    expect([kept.value.value, storage.refusal.value]).toEqual([7, why]);
+    setting.set(7);
+    expect([setting.value.value, storage.refusal.value]).toEqual([7, why]);
     storage.dismissRefusal();
-    kept.set(8);
-    expect([kept.value.value, storage.refusal.value]).toEqual([8, undefined]);
+    setting.set(8);
+    expect([setting.value.value, storage.refusal.value]).toEqual([8, undefined]);
   },
 );
 
 test('kept: storage cleared in another tab resets the value', () => {
   const tabs = createTabs();
   const other = tabs.openTab();
-  const kept = createKept(tabs.openTab(), 'key', parse);
-  kept.set(7);
-  expect([kept.value.value, tabs.stored.key]).toEqual([7, '7']);
+  const setting = createStoredSetting(tabs.openTab(), 'key', parse);
+  setting.set(7);
+  expect([setting.value.value, tabs.stored.key]).toEqual([7, '7']);
   other.write('key', 'not JSON');
-  expect(kept.value.value).toBe(0);
+  expect(setting.value.value).toBe(0);
 });

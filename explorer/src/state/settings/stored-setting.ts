@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { BrowserStorage } from './browser-storage.ts';
 
-export type Kept<T> = {
+export type StoredSetting<T> = {
   readonly value: ReadonlySignal<T>;
   /** If the browser does not keep it, the value lasts until the page is closed, and the storage says so. */
   readonly set: (next: T) => void;
@@ -12,12 +12,12 @@ export type Kept<T> = {
  * A value in local storage, as JSON. `parse` gets whatever is there, undefined if nothing is, and returns a valid value: users and other
  * programs can write anything. `toStored` turns a value into what JSON can hold.
  */
-export const createKept = <T>(
+export const createStoredSetting = <T>(
   storage: BrowserStorage,
   key: string,
   parse: (stored: unknown) => T,
   toStored: (value: T) => unknown = (value) => value,
-): Kept<T> => {
+): StoredSetting<T> => {
   const value = signal(parse(parseJson(storage.read(key))));
   storage.follow(key, (text) => {
     value.value = parse(parseJson(text));

@@ -2,7 +2,7 @@
 import { computed, type ReadonlySignal } from '@preact/signals';
 import { formatLocal, formatUtc } from '../../ui/format.ts';
 import type { BrowserStorage } from './browser-storage.ts';
-import { createKept } from './stored-setting.ts';
+import { createStoredSetting } from './stored-setting.ts';
 
 export type TimesZone = 'utc' | 'local';
 
@@ -26,12 +26,14 @@ export type TimeParts = { readonly day: string; readonly clock: string; readonly
 const storageKey = 'sealpost-times';
 
 export const createTimes = (storage: BrowserStorage): Times => {
-  const kept = createKept<TimesZone>(storage, storageKey, (stored) => (stored === 'local' ? 'local' : 'utc'));
-  const isLocal = computed(() => kept.value.value === 'local');
+  const setting = createStoredSetting<TimesZone>(storage, storageKey, (stored) =>
+    stored === 'local' ? 'local' : 'utc',
+  );
+  const isLocal = computed(() => setting.value.value === 'local');
   const format = (ms: number): string => (isLocal.value ? formatLocal(ms) : formatUtc(ms));
   return {
-    zone: kept.value,
-    toggle: () => kept.set(isLocal.peek() ? 'utc' : 'local'),
+    zone: setting.value,
+    toggle: () => setting.set(isLocal.peek() ? 'utc' : 'local'),
     format,
     formatOther: (ms) => (isLocal.value ? formatUtc(ms) : `${formatLocal(ms)} local time`),
     split: (ms) => {

@@ -4,29 +4,29 @@ import { createListColumns } from './list-columns.ts';
 import { createWatchlist, watchlistMax } from './watchlist.ts';
 
 /** A browser whose storage has this text, and what is written to it. */
-const createStorage = (stored: string | null, write: () => void = () => {}) => {
+const createStorage = (initial: string | null, write: () => void = () => {}) => {
   const listeners: ((event: { readonly key: string | null; readonly newValue: string | null }) => void)[] = [];
-  const kept = { text: stored };
+  const stored = { text: initial };
   const window = {
     localStorage: {
-      getItem: () => kept.text,
+      getItem: () => stored.text,
       setItem: (_: string, text: string) => {
         write();
-        kept.text = text;
+        stored.text = text;
       },
     },
     addEventListener: (_: string, listener: (typeof listeners)[number]) => listeners.push(listener),
   } as unknown as Window; // the parts that are used
   const storage = createBrowserStorage(window);
-  const tellOtherTab = (newValue: string): void =>
+  const notifyOtherTab = (newValue: string): void =>
     listeners.forEach((listener) => void listener({ key: 'sealpost-watchlist', newValue }));
-  return { storage, kept, tellOtherTab };
+  return { storage, stored, notifyOtherTab };
 };
 
 const feedId = (number: number): string => `0x${number.toString(16).padStart(64, '0')}`;
 
 test('watchlist: streams are added, removed, and stored', () => {
-  const { storage, kept } = createStorage(null);
+  const { storage, stored } = createStorage(null);
   const watchlist = createWatchlist(storage);
   expect([watchlist.toggle(feedId(1)), watchlist.toggle(feedId(2)), watchlist.toggle(feedId(1))]).toEqual([
     'added',
@@ -34,7 +34,7 @@ test('watchlist: streams are added, removed, and stored', () => {
     'removed',
   ]);
   expect([...watchlist.feedIds.value]).toEqual([feedId(2)]);
-  expect(kept.text).toBe(JSON.stringify([feedId(2)]));
+  expect(stored.text).toBe(JSON.stringify([feedId(2)]));
 });
 
 test('watchlist: whatever else is stored is ignored, and the list is bounded', () => {
@@ -48,13 +48,13 @@ test('watchlist: whatever else is stored is ignored, and the list is bounded', (
 });
 
 test('watchlist: works without storage, and follows other tabs', () => {
-  const { storage, tellOtherTab } = createStorage(null, () => {
+  const { storage, notifyOtherTab } = createStorage(null, () => {
     throw new Error('The quota has been exceeded.');
   });
   const watchlist = createWatchlist(storage);
   expect(watchlist.toggle(feedId(1))).toBe('added');
   expect(watchlist.feedIds.value.has(feedId(1))).toBe(true);
-  tellOtherTab(JSON.stringify([feedId(2)]));
+  notifyOtherTab(JSON.stringify([feedId(2)]));
   expect([...watchlist.feedIds.value]).toEqual([feedId(2)]);
 });
 

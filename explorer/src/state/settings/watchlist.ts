@@ -1,7 +1,7 @@
 // The watchlist: streams that the user has starred, kept in the browser.
 import { computed, type ReadonlySignal } from '@preact/signals';
 import type { BrowserStorage } from './browser-storage.ts';
-import { createKept } from './stored-setting.ts';
+import { createStoredSetting } from './stored-setting.ts';
 
 export type Watchlist = {
   /** The feed IDs. */
@@ -24,17 +24,17 @@ const parse = (stored: unknown): readonly string[] =>
     : [];
 
 export const createWatchlist = (storage: BrowserStorage): Watchlist => {
-  const kept = createKept(storage, storageKey, parse);
+  const setting = createStoredSetting(storage, storageKey, parse);
   return {
-    feedIds: computed(() => new Set(kept.value.value)),
+    feedIds: computed(() => new Set(setting.value.value)),
     toggle: (feedId) => {
-      const known = kept.value.peek();
+      const known = setting.value.peek();
       if (known.includes(feedId)) {
-        kept.set(known.filter((other) => other !== feedId));
+        setting.set(known.filter((other) => other !== feedId));
         return 'removed';
       }
       if (known.length >= watchlistMax) return 'full';
-      kept.set([...known, feedId]);
+      setting.set([...known, feedId]);
       return 'added';
     },
   };

@@ -17,7 +17,7 @@ export type LoadedChunk<T> = {
   readonly atSecond: number;
 };
 
-export type ChartPages<T> = {
+export type ChartChunks<T> = {
   /** Loads what is missing of these; cancels what is loading and no longer wanted. */
   readonly want: (chunks: readonly ChunkKey[], nowSeconds: number) => void;
   /** Undefined until loaded. */
@@ -75,10 +75,10 @@ const isDue = <T>({ loaded, loading, failure }: Entry<T>, { start, seconds }: Ch
   return loaded.atSecond < start + seconds + settleSeconds && now - loaded.atSecond >= renewSeconds;
 };
 
-export const createChartPages = <T>(
+export const createChartChunks = <T>(
   load: (chunk: ChunkKey, signal: AbortSignal) => Promise<readonly T[]>,
   onChange: () => void,
-): ChartPages<T> => {
+): ChartChunks<T> => {
   const entries = new Map<string, Entry<T>>();
   /** In this time, the server wants no requests. */
   let pause: Wait = noWait;
@@ -117,14 +117,14 @@ export const createChartPages = <T>(
   };
   return {
     want: (chunks, nowSeconds) => {
-      const wanted = new Set(chunks.map(textOf));
-      for (const [text, entry] of entries) if (!wanted.has(text)) cancel(entry);
+      const texts = new Set(chunks.map(textOf));
+      for (const [text, entry] of entries) if (!texts.has(text)) cancel(entry);
       for (const chunk of chunks) {
         const entry = touch(chunk);
         if (isOver(pause, nowSeconds) && isDue(entry, chunk, nowSeconds)) start(chunk, entry, nowSeconds);
       }
       for (const text of entries.keys()) {
-        if (entries.size <= Math.max(chunksMax, wanted.size)) break;
+        if (entries.size <= Math.max(chunksMax, texts.size)) break;
         entries.delete(text);
       }
     },

@@ -1,6 +1,6 @@
 import type { CatalogEntry } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
-import { matchStreams } from './compare.tsx';
+import { searchComparable } from './compare.tsx';
 import { pictureFileName } from './picture-file.ts';
 
 const stream = (baseAsset: string, assetName: string): CatalogEntry =>
@@ -15,14 +15,14 @@ const stream = (baseAsset: string, assetName: string): CatalogEntry =>
 const streams = [stream('BTC', 'Bitcoin'), stream('ETH', 'Ether'), stream('WBTC', 'Wrapped Bitcoin')];
 
 test('compare: streams match by all words of their names', () => {
-  expect(matchStreams(streams, 'bitcoin WRAPPED').map(({ baseAsset }) => baseAsset)).toEqual(['WBTC']);
-  expect(matchStreams(streams, ' ').length).toBe(3);
-  expect(matchStreams(streams, 'gold')).toEqual([]);
+  expect(searchComparable(streams, 'bitcoin WRAPPED').map(({ baseAsset }) => baseAsset)).toEqual(['WBTC']);
+  expect(searchComparable(streams, ' ').length).toBe(3);
+  expect(searchComparable(streams, 'gold')).toEqual([]);
 });
 
 test('compare: at most eight are listed', () => {
   const many = Array.from({ length: 2_000 }, (_, i) => stream(`A${i}`, 'Asset'));
-  expect(matchStreams(many, 'asset')).toHaveLength(8);
+  expect(searchComparable(many, 'asset')).toHaveLength(8);
 });
 
 test('picture: the file is named after stream and range', () => {

@@ -4,14 +4,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useExplorer } from '../../state/explorer.ts';
 import type { StreamChart } from './chart-hooks.ts';
 
-const matchesShown = 8;
+const matchesMax = 8;
 
 /** `BTC/USD`. */
 export const pairNameOf = ({ baseAsset, quoteAsset }: Pick<CatalogEntry, 'baseAsset' | 'quoteAsset'>): string =>
   `${baseAsset}/${quoteAsset}`;
 
 /** Streams whose names, assets or feed IDs have all the words. */
-export const matchStreams = (streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] => {
+export const searchComparable = (streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] => {
   const words = text
     .toLowerCase()
     .split(/\s+/)
@@ -20,7 +20,7 @@ export const matchStreams = (streams: readonly CatalogEntry[], text: string): re
     const own = `${stream.name} ${pairNameOf(stream)} ${stream.assetName} ${stream.feedId}`.toLowerCase();
     return words.every((word) => own.includes(word));
   });
-  return matches.slice(0, matchesShown);
+  return matches.slice(0, matchesMax);
 };
 
 export const Compare = ({
@@ -91,7 +91,7 @@ const StreamSearch = ({
     state.phase === 'ready'
       ? state.streams.filter((one) => one.feedId !== feedId && state.readable.has(one.feedId))
       : [];
-  const found = matchStreams(others, text);
+  const found = searchComparable(others, text);
   return (
     <search
       ref={panel}

@@ -17,21 +17,21 @@ const dragPixels = 5;
 /** Wheel pixels that double the length of time in view. */
 const wheelPixels = 240;
 
-type Place = { readonly x: number; readonly y: number };
+type Point = { readonly x: number; readonly y: number };
 
-const distanceOf = (a: Place, b: Place): number => Math.hypot(a.x - b.x, a.y - b.y);
+const distanceOf = (a: Point, b: Point): number => Math.hypot(a.x - b.x, a.y - b.y);
 
 /** The two fingers of a pinch. */
-const pairOf = (places: ReadonlyMap<number, Place>): readonly [Place, Place] | undefined => {
-  const [one, other] = [...places.values()];
+const pairOf = (points: ReadonlyMap<number, Point>): readonly [Point, Point] | undefined => {
+  const [one, other] = [...points.values()];
   return one === undefined || other === undefined ? undefined : [one, other];
 };
 
 type Size = { readonly width: number; readonly height: number };
 
-const isInside = ({ x, y }: Place, { width, height }: Size): boolean => x >= 0 && y >= 0 && x <= width && y <= height;
+const isInside = ({ x, y }: Point, { width, height }: Size): boolean => x >= 0 && y >= 0 && x <= width && y <= height;
 
-const placeIn = (element: HTMLElement, { clientX, clientY }: MouseEvent): Place => {
+const pointIn = (element: HTMLElement, { clientX, clientY }: MouseEvent): Point => {
   const { left, top } = element.getBoundingClientRect();
   return { x: clientX - left, y: clientY - top };
 };
@@ -56,17 +56,17 @@ export const listenToGestures = (
   plotWidth: () => number,
   { onPoint, onLeave, onClick, onPan, onZoom }: GestureHandlers,
 ): (() => void) => {
-  const down = new Map<number, Place>();
-  let pressed: Place | undefined;
+  const down = new Map<number, Point>();
+  let pressed: Point | undefined;
   let isDrag = false;
   const listeners = new AbortController();
   const options = { signal: listeners.signal };
-  const placeOf = (event: MouseEvent): Place => placeIn(element, event);
-  const shareOf = ({ x }: Place): number => Math.min(1, Math.max(0, x / Math.max(1, plotWidth())));
-  const drag = (id: number, place: Place): void => {
+  const pointOf = (event: MouseEvent): Point => pointIn(element, event);
+  const shareOf = ({ x }: Point): number => Math.min(1, Math.max(0, x / Math.max(1, plotWidth())));
+  const drag = (id: number, point: Point): void => {
     const before = down.get(id);
     const pair = pairOf(down);
-    down.set(id, place);
+    down.set(id, point);
     if (before === undefined || pressed === undefined) return;
     const next = pairOf(down);
     if (pair !== undefined && next !== undefined) {
@@ -75,28 +75,28 @@ export const listenToGestures = (
       onZoom(factor, shareOf({ x: (next[0].x + next[1].x) / 2, y: 0 }));
       return;
     }
-    isDrag ||= distanceOf(place, pressed) > dragPixels;
-    if (isDrag) onPan((place.x - before.x) / Math.max(1, plotWidth()));
+    isDrag ||= distanceOf(point, pressed) > dragPixels;
+    if (isDrag) onPan((point.x - before.x) / Math.max(1, plotWidth()));
   };
   const up = (event: PointerEvent): void => {
     if (!down.delete(event.pointerId)) return;
-    const place = placeOf(event);
+    const point = pointOf(event);
     if (down.size > 0) return;
-    const isClick = !isDrag && event.type === 'pointerup' && isInside(place, element.getBoundingClientRect());
+    const isClick = !isDrag && event.type === 'pointerup' && isInside(point, element.getBoundingClientRect());
     pressed = undefined;
     isDrag = false;
-    if (isClick) onClick(shareOf(place), event.pointerType === 'touch');
+    if (isClick) onClick(shareOf(point), event.pointerType === 'touch');
   };
   const press = (event: PointerEvent): void => {
     if (event.pointerType === 'mouse' && event.button !== 0) return;
-    pressed = placeOf(event);
+    pressed = pointOf(event);
     down.set(event.pointerId, pressed);
     element.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent): void => {
-    const place = placeOf(event);
-    if (down.has(event.pointerId)) drag(event.pointerId, place);
-    if (event.pointerType !== 'touch' && !isDrag) onPoint(shareOf(place));
+    const point = pointOf(event);
+    if (down.has(event.pointerId)) drag(event.pointerId, point);
+    if (event.pointerType !== 'touch' && !isDrag) onPoint(shareOf(point));
   };
   element.addEventListener('pointerdown', press, options);
   element.addEventListener('pointermove', move, options);
@@ -107,7 +107,7 @@ export const listenToGestures = (
   const onWheel = (event: WheelEvent): void => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    zoomByWheel(2 ** (event.deltaY / wheelPixels), shareOf(placeOf(event)));
+    zoomByWheel(2 ** (event.deltaY / wheelPixels), shareOf(pointOf(event)));
   };
   element.addEventListener('wheel', onWheel, { ...options, passive: false });
   return () => listeners.abort();

@@ -8,7 +8,7 @@ import { type ChartView, windowOf } from './chart-view.ts';
 import { type ChartGrid, gridOf, resolutionOf } from './resolution.ts';
 import { createChartSource, createRetention } from './source.ts';
 
-export type ChartInputs = {
+export type ChartModelParts = {
   readonly client: Client;
   readonly feedId: string;
   readonly nowSeconds: ReadonlySignal<number>;
@@ -24,7 +24,7 @@ export type ChartInputs = {
 type Frozen = { readonly nowSeconds: number; readonly spans: readonly Span[]; readonly compared: readonly Span[] };
 
 /** What is in view, at the time of the clock or, if frozen, of the freeze. */
-const createFrame = ({ nowSeconds, view }: ChartInputs, frozen: ReadonlySignal<Frozen | undefined>) => {
+const createFrame = ({ nowSeconds, view }: ChartModelParts, frozen: ReadonlySignal<Frozen | undefined>) => {
   const now = computed(() => frozen.value?.nowSeconds ?? nowSeconds.value);
   const window = computed(() => windowOf(view.value, now.value));
   const resolution = computed(() => resolutionOf(view.value.seconds));
@@ -65,7 +65,7 @@ const createRest = (ms: number) => {
 
 /** The data of both streams. */
 const createBars = (
-  { client, feedId, spans, comparedSpans, compareId }: ChartInputs,
+  { client, feedId, spans, comparedSpans, compareId }: ChartModelParts,
   { now, window, grid, comparedGrid }: ReturnType<typeof createFrame>,
   frozen: ReadonlySignal<Frozen | undefined>,
 ) => {
@@ -105,11 +105,11 @@ const createBars = (
       const stops = [
         effect(() => {
           void version.value;
-          const [own, other, shown, second] = [grid.value, comparedGrid.value, window.value, now.value];
+          const [own, other, view, second] = [grid.value, comparedGrid.value, window.value, now.value];
           const otherSource = compared.value;
           rest.run(own, () => {
-            source.want(own, shown, second);
-            otherSource?.want(other, shown, second);
+            source.want(own, view, second);
+            otherSource?.want(other, view, second);
           });
         }),
         effect(() => {
@@ -127,7 +127,7 @@ const createBars = (
 };
 
 /** Nothing is loaded until `start`, which returns how to stop. */
-export const createChartModel = (inputs: ChartInputs) => {
+export const createChartModel = (inputs: ChartModelParts) => {
   const { nowSeconds, spans, comparedSpans, view } = inputs;
   const frozen = signal<Frozen | undefined>(undefined);
   const pointedMs = signal<number | undefined>(undefined);

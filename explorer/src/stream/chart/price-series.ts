@@ -162,13 +162,13 @@ const drawLine = (scope: Scope, series: Series, toY: ToY): void => {
   context.stroke();
 };
 
-type Place = { readonly x: number; readonly y: number };
+type Point = { readonly x: number; readonly y: number };
 
 /** From one point to the next, which is less than a pixel away. */
 const fillUpright = (
   { context, horizontalPixelRatio: h, verticalPixelRatio: v }: Scope,
-  from: Place,
-  to: Place,
+  from: Point,
+  to: Point,
 ): void => {
   const left = Math.floor(from.x * h);
   const height = Math.abs(to.y - from.y) + linePixels;

@@ -5,7 +5,7 @@ import { readLiveReport } from '../../state/live-prices.ts';
 import { readTooOld } from '../../ui/price-at/price-lookup.ts';
 import { addSpans, addToCandles, pricedOf, type Span, spanOf } from '../chart-spans.ts';
 import type { ChartBars } from './bars.ts';
-import { type ChunkKey, createChartPages, type LoadedChunk } from './chart-chunks.ts';
+import { type ChunkKey, createChartChunks, type LoadedChunk } from './chart-chunks.ts';
 import { type ChartGrid, type ChartWindow, chunkSecondsOf, chunksOf, reportsSecondsMax, stepOf } from './resolution.ts';
 
 /** Live reports this much older than the candles may be missing in them. */
@@ -20,7 +20,7 @@ export type Retention = ReturnType<typeof createRetention>;
 
 /** The oldest second that a server keeps: assumed until a view is before it, then learned from the server's error. */
 export const createRetention = () => {
-  let learned: { readonly oldest: number; readonly keptSeconds: number } | undefined;
+  let learned: { readonly oldest: number; readonly retentionSeconds: number } | undefined;
   let lastNow = 0;
   let isReached = false;
   let first: Promise<unknown> | undefined;
@@ -32,7 +32,7 @@ export const createRetention = () => {
       const found = readTooOld(error)?.oldestTimestamp;
       if (found === undefined || found <= from) throw error;
       const oldest = Math.ceil(found);
-      learned = { oldest, keptSeconds: lastNow - oldest };
+      learned = { oldest, retentionSeconds: lastNow - oldest };
       return oldest + slackSeconds > to ? [] : await load(oldest + slackSeconds);
     }
   };
@@ -41,7 +41,7 @@ export const createRetention = () => {
     oldest: () => learned?.oldest,
     /** No second before this one is loaded. */
     from: (nowSeconds: number): { readonly second: number; readonly isAssumed: boolean } => {
-      const seconds = learned?.keptSeconds ?? (isReached ? undefined : usualSeconds);
+      const seconds = learned?.retentionSeconds ?? (isReached ? undefined : usualSeconds);
       const second = seconds === undefined ? 0 : nowSeconds - seconds + slackSeconds;
       return { second, isAssumed: learned === undefined && !isReached };
     },
@@ -80,14 +80,14 @@ export type ChartSource = {
 };
 
 /** The chunks of a grid of which something is kept. */
-const keysOf = (grid: ChartGrid, window: ChartWindow, kept: ReturnType<Retention['from']>): readonly ChunkKey[] => {
+const keysOf = (grid: ChartGrid, window: ChartWindow, retained: ReturnType<Retention['from']>): readonly ChunkKey[] => {
   const { resolution } = grid;
   const seconds = chunkSecondsOf(resolution);
   return chunksOf(grid, window)
-    .filter((start) => start + seconds > kept.second)
+    .filter((start) => start + seconds > retained.second)
     .map((start) => {
-      const from = Math.max(start, kept.second);
-      return { resolution, start, seconds, from, isAssumed: kept.isAssumed && from > start };
+      const from = Math.max(start, retained.second);
+      return { resolution, start, seconds, from, isAssumed: retained.isAssumed && from > start };
     });
 };
 
@@ -99,7 +99,7 @@ const isInView = ({ start, seconds }: ChunkKey, { from, to }: ChartWindow): bool
  * The chunks to load: all of a grid, but for reports only those in view, and without those of the last five minutes, which are among the
  * live ones.
  */
-const wantedOf = (keys: readonly ChunkKey[], window: ChartWindow, nowSeconds: number): readonly ChunkKey[] => {
+const chunksToLoad = (keys: readonly ChunkKey[], window: ChartWindow, nowSeconds: number): readonly ChunkKey[] => {
   const liveFrom = nowSeconds - reportsSecondsMax;
   return keys.filter(
     (key) => key.resolution !== 'reports' || (isInView(key, window) && Math.max(key.start, window.from) < liveFrom),
@@ -112,13 +112,13 @@ export const createChartSource = (
   retention: Retention,
   onChange: () => void,
 ): ChartSource => {
-  const candles = createChartPages<Candle>(({ resolution, start, seconds, from }, signal) => {
+  const candles = createChartChunks<Candle>(({ resolution, start, seconds, from }, signal) => {
     const to = start + seconds - 1;
     const load = async (first: number): Promise<readonly Candle[]> =>
       (await client.candles(feedId, { from: first, to, resolution: Number(resolution) }, { signal })).candles;
     return retention.load(from, to, load);
   }, onChange);
-  const reports = createChartPages<Span>(({ start, seconds, from }, signal) => {
+  const reports = createChartChunks<Span>(({ start, seconds, from }, signal) => {
     const to = start + seconds - 1;
     return retention.load(from, to, async (first) => {
       const spans: Span[] = [];
@@ -127,15 +127,15 @@ export const createChartSource = (
       return spans;
     });
   }, onChange);
-  const pagesOf = ({ resolution }: ChartGrid) => (resolution === 'reports' ? reports : candles);
+  const cacheOf = ({ resolution }: ChartGrid) => (resolution === 'reports' ? reports : candles);
   const keysIn = (grid: ChartGrid, window: ChartWindow, nowSeconds: number): readonly ChunkKey[] =>
     keysOf(grid, window, retention.from(nowSeconds));
   return {
     want: (grid, window, nowSeconds) => {
       retention.reach(window, nowSeconds);
-      const wanted = wantedOf(keysIn(grid, window, nowSeconds), window, nowSeconds);
-      candles.want(grid.resolution === 'reports' ? [] : wanted, nowSeconds);
-      reports.want(grid.resolution === 'reports' ? wanted : [], nowSeconds);
+      const keys = chunksToLoad(keysIn(grid, window, nowSeconds), window, nowSeconds);
+      candles.want(grid.resolution === 'reports' ? [] : keys, nowSeconds);
+      reports.want(grid.resolution === 'reports' ? keys : [], nowSeconds);
     },
     read: (grid, live, nowSeconds) => {
       const inGrid = live.filter(({ endMs, startMs }) => endMs > grid.start * 1_000 && startMs < grid.end * 1_000);
@@ -145,10 +145,10 @@ export const createChartSource = (
       return { grid, spans: addSpans(found, inGrid, grid.start * 1_000), candles: [] };
     },
     isLoading: (grid, window, nowSeconds) =>
-      wantedOf(keysIn(grid, window, nowSeconds), window, nowSeconds).some(
-        (key) => isInView(key, window) && key.start <= nowSeconds && pagesOf(grid).read(key) === undefined,
+      chunksToLoad(keysIn(grid, window, nowSeconds), window, nowSeconds).some(
+        (key) => isInView(key, window) && key.start <= nowSeconds && cacheOf(grid).read(key) === undefined,
       ),
-    failureOf: (grid, window, nowSeconds) => pagesOf(grid).failureOf(keysIn(grid, window, nowSeconds)),
+    failureOf: (grid, window, nowSeconds) => cacheOf(grid).failureOf(keysIn(grid, window, nowSeconds)),
     retry: () => {
       candles.retry();
       reports.retry();
@@ -163,12 +163,12 @@ export const createChartSource = (
 const readCandles = (
   read: (key: ChunkKey) => LoadedChunk<Candle> | undefined,
   grid: ChartGrid,
-  wanted: readonly ChunkKey[],
+  keys: readonly ChunkKey[],
   live: readonly Span[],
   nowSeconds: number,
 ): ChartBars | undefined => {
   const step = stepOf(grid.resolution);
-  const chunks = wanted.toSorted((a, b) => a.start - b.start).map((key) => ({ key, loaded: read(key) }));
+  const chunks = keys.toSorted((a, b) => a.start - b.start).map((key) => ({ key, loaded: read(key) }));
   if (chunks.length > 0 && chunks.every(({ loaded }) => loaded === undefined)) return undefined;
   const stored = chunks.flatMap(({ loaded }) => loaded?.values ?? []);
   const newest = chunks.find(({ key }) => key.start <= nowSeconds && nowSeconds < key.start + key.seconds)?.loaded;

@@ -8,9 +8,9 @@ const day = Date.UTC(2026, 10, 15) / 1_000;
 const { signal } = new AbortController();
 
 /** A server whose stream has reports at these seconds, and that keeps reports from a second on, which moves on with each request. */
-const serverOf = (seconds: readonly number[], keptFrom = 0) => {
-  const requireKept = (second: number): void => {
-    const oldestTimestamp = keptFrom === 0 ? 0 : keptFrom + requests - 1;
+const serverOf = (seconds: readonly number[], retainedFrom = 0) => {
+  const requireRetained = (second: number): void => {
+    const oldestTimestamp = retainedFrom === 0 ? 0 : retainedFrom + requests - 1;
     if (second < oldestTimestamp)
       throw new SealpostError('timestamp_out_of_bounds', 'Gone.', { status: 400, details: { oldestTimestamp } });
   };
@@ -20,7 +20,7 @@ const serverOf = (seconds: readonly number[], keptFrom = 0) => {
     requests: () => requests,
     page: async (_: string, start: number, limit = 10) => {
       requests += 1;
-      requireKept(start);
+      requireRetained(start);
       const found = all.filter(({ observationsTimestamp }) => observationsTimestamp >= start);
       const reports = found.slice(0, limit);
       const nextStartTimestamp = (reports.at(-1)?.observationsTimestamp ?? start) + 1;
@@ -28,7 +28,7 @@ const serverOf = (seconds: readonly number[], keptFrom = 0) => {
     },
     at: async (_: string, second: number): Promise<never> => {
       requests += 1;
-      requireKept(second);
+      requireRetained(second);
       const previous = all.findLast(({ observationsTimestamp }) => observationsTimestamp <= second) ?? null;
       throw new SealpostError('report_not_found', 'None.', { status: 404, details: { previous } });
     },
@@ -128,10 +128,10 @@ test('day pages: a day that retention cuts has the reports that are left, and sa
     );
   const ends = { hasOlder: false, hasEarlierDays: false };
   const oldest = await read('after', day);
-  expect(oldest).toMatchObject({ ...ends, hasNewer: true, keptFrom: kept + 2 });
+  expect(oldest).toMatchObject({ ...ends, hasNewer: true, retainedFrom: kept + 2 });
   expect(oldest.reports[0]?.observationsTimestamp).toBe(kept + 2);
-  expect(await read('before', kept + 20)).toMatchObject({ ...ends, keptFrom: kept + 2 });
-  expect(await read('before', kept + 500)).toMatchObject({ hasOlder: true, keptFrom: undefined });
+  expect(await read('before', kept + 20)).toMatchObject({ ...ends, retainedFrom: kept + 2 });
+  expect(await read('before', kept + 500)).toMatchObject({ hasOlder: true, retainedFrom: undefined });
   const few = [kept + 5, kept + 70, kept + 71];
   expect((await read('before', day + 86_399, few)).reports.map(({ observationsTimestamp: at }) => at)).toEqual(few);
   await expect(read('before', kept - 1)).rejects.toMatchObject({ code: 'timestamp_out_of_bounds' });

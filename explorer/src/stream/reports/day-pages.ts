@@ -16,7 +16,7 @@ export type DayPage = {
   /** False once it is known that the stream has no report before the day. */
   readonly hasEarlierDays: boolean;
   /** The second from which the server keeps reports, if that is why the page begins there. */
-  readonly keptFrom: number | undefined;
+  readonly retainedFrom: number | undefined;
 };
 
 /** Reports of a page. */
@@ -44,14 +44,14 @@ export const readDayPage = (client: Reader, read: DayRead, signal: AbortSignal):
 const readForward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
   const { feedId, day, edge } = read;
   const last = day + daySeconds - 1;
-  const { reports: found, more, keptFrom } = await readPage(client, feedId, edge.second, last, dayPageSize, signal);
+  const { reports: found, more, retainedFrom } = await readPage(client, feedId, edge.second, last, dayPageSize, signal);
   const reports = found.filter(({ observationsTimestamp }) => observationsTimestamp <= last);
   // Only for an empty page, which is how a user gets there who steps back.
   const hasEarlierDays =
-    keptFrom === undefined &&
+    retainedFrom === undefined &&
     (reports.length > 0 || day === 0 || (await previousEnd(client, feedId, day - 1, signal)) >= 0);
   const hasNewer = more && reports.length === found.length;
-  return { reports, hasOlder: edge.second > day && keptFrom === undefined, hasNewer, hasEarlierDays, keptFrom };
+  return { reports, hasOlder: edge.second > day && retainedFrom === undefined, hasNewer, hasEarlierDays, retainedFrom };
 };
 
 const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal): Promise<DayPage> => {
@@ -59,13 +59,13 @@ const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal):
   const step = Math.max(1, Math.ceil((dayPageSize * intervalMs * 1.2) / 1_000));
   let reports: readonly ReportJson[] = [];
   let end = Math.min(edge.second, nowSeconds);
-  let keptFrom: number | undefined;
+  let retainedFrom: number | undefined;
   for (let round = 0; round < roundsMax && end >= day && reports.length < dayPageSize; round += 1) {
     const start = Math.max(day, end - step + 1);
     const found = await readSeconds(client, feedId, start, end, signal, reports.length > 0);
     reports = [...found.reports, ...reports];
-    keptFrom = found.keptFrom;
-    if (keptFrom !== undefined) end = -1;
+    retainedFrom = found.retainedFrom;
+    if (retainedFrom !== undefined) end = -1;
     else
       end =
         found.reports.length > 0 || start === day ? start - 1 : await previousEnd(client, feedId, start - 1, signal);
@@ -76,11 +76,11 @@ const readBackward = async (client: Reader, read: DayRead, signal: AbortSignal):
     hasOlder: shown.length < reports.length || end >= day,
     hasNewer: edge.second < day + daySeconds - 1,
     hasEarlierDays: end >= 0,
-    keptFrom: shown.length < reports.length ? undefined : keptFrom,
+    retainedFrom: shown.length < reports.length ? undefined : retainedFrom,
   };
 };
 
-type Seconds = { readonly reports: readonly ReportJson[]; readonly keptFrom: number | undefined };
+type Seconds = { readonly reports: readonly ReportJson[]; readonly retainedFrom: number | undefined };
 
 /** All reports of some seconds. A page that does not hold them all is continued, so that the last ones are among them. */
 const readSeconds = async (
@@ -92,19 +92,19 @@ const readSeconds = async (
   mayBeTooOld: boolean,
 ): Promise<Seconds> => {
   const all: ReportJson[] = [];
-  let keptFrom: number | undefined;
+  let retainedFrom: number | undefined;
   for (let start = from; start <= to; ) {
     const page = await readPage(client, feedId, start, to, limits.pageLimitMax, signal).catch((error: unknown) => {
       const oldest = mayBeTooOld ? readTooOld(error)?.oldestTimestamp : undefined;
       if (oldest === undefined) throw error;
-      return { reports: [], more: false, nextStartTimestamp: to + 1, keptFrom: oldest };
+      return { reports: [], more: false, nextStartTimestamp: to + 1, retainedFrom: oldest };
     });
-    keptFrom ??= page.keptFrom;
+    retainedFrom ??= page.retainedFrom;
     all.push(...page.reports.filter(({ observationsTimestamp }) => observationsTimestamp <= to));
     if (!page.more || page.reports.length === 0) break;
     start = page.nextStartTimestamp;
   }
-  return { reports: all, keptFrom };
+  return { reports: all, retainedFrom };
 };
 
 /** How often a page is read again from a later second: retention moves on meanwhile. */
@@ -119,16 +119,16 @@ const readPage = async (
   limit: number,
   signal: AbortSignal,
 ): Promise<
-  Pick<Awaited<ReturnType<Client['page']>>, 'reports' | 'more' | 'nextStartTimestamp'> & Pick<Seconds, 'keptFrom'>
+  Pick<Awaited<ReturnType<Client['page']>>, 'reports' | 'more' | 'nextStartTimestamp'> & Pick<Seconds, 'retainedFrom'>
 > => {
-  let keptFrom: number | undefined;
+  let retainedFrom: number | undefined;
   for (let later = 1; ; later += 1) {
     try {
-      return { ...(await client.page(feedId, keptFrom ?? from, limit, { signal })), keptFrom };
+      return { ...(await client.page(feedId, retainedFrom ?? from, limit, { signal })), retainedFrom };
     } catch (error) {
       const oldest = readTooOld(error)?.oldestTimestamp;
       if (oldest === undefined || oldest > to || later > laterMax) throw error;
-      keptFrom = Math.ceil(oldest) + later - 1;
+      retainedFrom = Math.ceil(oldest) + later - 1;
     }
   }
 };

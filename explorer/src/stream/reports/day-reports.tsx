@@ -186,7 +186,7 @@ const DayTable = ({ feedId, order, page }: DayTableProps) => {
   const { times } = useExplorer();
   const { day, edge } = page.of;
   const kept =
-    page.keptFrom === undefined ? '' : `This server keeps reports from ${times.format(page.keptFrom * 1_000)}.`;
+    page.retainedFrom === undefined ? '' : `This server keeps reports from ${times.format(page.retainedFrom * 1_000)}.`;
   const spans = page.reports.flatMap((report) => readLiveReport(report) ?? []).map(spanOf);
   if (page.reports.length === 0)
     return (

@@ -18,7 +18,7 @@ import {
   fileNameOf,
   openDownload,
 } from './download.ts';
-import { estimateDownload, type KnownReports, requireSize } from './download-size.ts';
+import { estimateDownload, requireSize, type StreamActivity } from './download-size.ts';
 
 type Phase =
   | { readonly phase: 'idle' }
@@ -51,7 +51,7 @@ const save = ({ parts }: DownloadedFile, name: string, format: DownloadFormat): 
 };
 
 /** What to download, and what was known of it at the start. */
-type Job = { readonly plan: DownloadPlan; readonly known: KnownReports };
+type Job = { readonly plan: DownloadPlan; readonly activity: StreamActivity };
 
 /** One download at a time; it ends with the component. */
 const useDownload = () => {
@@ -64,29 +64,29 @@ const useDownload = () => {
     abort.current?.abort();
     abort.current = new AbortController();
     const { signal } = abort.current;
-    const tell = (next: Phase): void => {
+    const report = (next: Phase): void => {
       if (!signal.aborted) setState(next);
     };
-    tell({ phase: 'running', progress: undefined });
+    report({ phase: 'running', progress: undefined });
     const { plan } = job;
     try {
       const client = session.client.peek();
       if (opened.current === undefined) {
-        await requireSize(client, plan, job.known, signal);
+        await requireSize(client, plan, job.activity, signal);
         const opening = await openDownload(plan, sleep, chunks);
         signal.throwIfAborted();
         opened.current = { job, download: opening };
       }
       const { download } = opened.current;
-      const file = await download.run(client, (progress) => tell({ phase: 'running', progress }), signal);
+      const file = await download.run(client, (progress) => report({ phase: 'running', progress }), signal);
       opened.current = undefined;
-      if (file.reports === 0) return tell({ phase: 'empty', plan, skipped: file.skipped });
+      if (file.reports === 0) return report({ phase: 'empty', plan, skipped: file.skipped });
       const name = fileNameOf(plan);
       save(file, name, plan.format);
-      tell({ phase: 'saved', file: name, reports: file.reports, skipped: file.skipped });
+      report({ phase: 'saved', file: name, reports: file.reports, skipped: file.skipped });
     } catch (error) {
       if (error instanceof DownloadError) opened.current = undefined; // it would fail again
-      tell({ phase: 'failed', error });
+      report({ phase: 'failed', error });
     }
   };
   const stop = (): void => {
@@ -116,7 +116,7 @@ const useDownload = () => {
 const formats = { csv: 'CSV', parquet: 'Parquet' } as const;
 
 /** What the page knows of the stream's reports. */
-const useKnownReports = ({ feedId, status }: CatalogEntry): KnownReports => {
+const useStreamActivity = ({ feedId, status }: CatalogEntry): StreamActivity => {
   const { live } = useExplorer();
   const newest = live.latest(feedId).value?.report.observationsTimestamp;
   const isLive = live.state.value === 'live';
@@ -134,7 +134,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
   const [toText, setTo] = useState('');
   const [format, setFormat] = useState<DownloadFormat>('csv');
   const { state, start, resume, canResume, cancel, discard } = useDownload();
-  const known = useKnownReports(stream);
+  const activity = useStreamActivity(stream);
   const nowMs = clock.nowMs.value;
   const zone = times.zone.value;
   const range = rangeOf(fromText, toText, zone, nowMs);
@@ -143,7 +143,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
   useEffect(discard, [fromText, toText, format, zone]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (!isRunning && plan !== undefined) start({ plan, known });
+    if (!isRunning && plan !== undefined) start({ plan, activity });
   };
   return (
     <section class="card stack" aria-labelledby="download-title">
@@ -167,7 +167,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
         <DownloadButton isRunning={isRunning} isOff={plan === undefined} cancel={cancel} />
       </form>
       <p class="small muted" id="download-estimate">
-        {plan === undefined ? range : <Estimate plan={plan} known={known} />}
+        {plan === undefined ? range : <Estimate plan={plan} activity={activity} />}
       </p>
       <Outcome state={state} resume={canResume() ? resume : undefined} />
     </section>
@@ -212,15 +212,15 @@ const rangeOf = (
 const formatBytes = (bytes: number): string =>
   bytes < 1_000_000 ? `${formatCount(Math.max(1, bytes / 1_000))} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
-const Estimate = ({ plan, known }: Job) => {
+const Estimate = ({ plan, activity }: Job) => {
   const { times } = useExplorer();
-  const { reports, requests, bytes } = estimateDownload(plan, known);
-  if (known.isEmpty) return <>This stream has no reports.</>;
+  const { reports, requests, bytes } = estimateDownload(plan, activity);
+  if (activity.isEmpty) return <>This stream has no reports.</>;
   const range = `${times.format(plan.from * 1_000)} to ${times.format(plan.to * 1_000)}`;
-  if (reports === 0 && known.newestSecond !== undefined)
+  if (reports === 0 && activity.newestSecond !== undefined)
     return (
       <>
-        {range}: no reports. The newest is from {times.format(known.newestSecond * 1_000)}.
+        {range}: no reports. The newest is from {times.format(activity.newestSecond * 1_000)}.
       </>
     );
   return (

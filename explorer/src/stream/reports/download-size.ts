@@ -5,7 +5,7 @@ import { limits } from '@sealpost/protocol';
 import { DownloadError, type DownloadPlan, downloadMax, fileColumnsOf, tooMany } from './download.ts';
 
 /** What the page knows of a stream's reports. */
-export type KnownReports = {
+export type StreamActivity = {
   readonly intervalMs: number | undefined;
   /** Whether the stream has none. */
   readonly isEmpty: boolean;
@@ -16,7 +16,7 @@ export type KnownReports = {
 /** About how many reports and bytes a range has. */
 export const estimateDownload = (
   { feedId, from, to, format }: Omit<DownloadPlan, 'name'>,
-  { intervalMs, isEmpty, newestSecond }: KnownReports,
+  { intervalMs, isEmpty, newestSecond }: StreamActivity,
 ): { readonly reports: number; readonly requests: number; readonly bytes: number } => {
   const seconds = isEmpty ? 0 : Math.max(0, Math.min(to, newestSecond ?? to) - from + 1);
   const reports = Math.ceil((seconds * 1_000) / Math.max(1, intervalMs ?? 1_000));
@@ -39,11 +39,11 @@ const fitsMax = 4;
 export const requireSize = async (
   client: Counter,
   plan: DownloadPlan,
-  known: KnownReports,
+  activity: StreamActivity,
   signal: AbortSignal,
   max = downloadMax,
 ): Promise<void> => {
-  if (estimateDownload(plan, known).reports <= max) return;
+  if (estimateDownload(plan, activity).reports <= max) return;
   try {
     const last = await findLastFit(client, plan, max, signal);
     if (last !== undefined && last >= plan.from) throw tooMany(max, last);

@@ -58,7 +58,7 @@ export type Download = {
   /** Reads to the end; after a rejection it may be called again, and continues. Aborting rejects. */
   readonly run: (
     client: Reader,
-    tell: (progress: DownloadProgress) => void,
+    onProgress: (progress: DownloadProgress) => void,
     signal: AbortSignal,
   ) => Promise<DownloadedFile>;
 };
@@ -84,13 +84,13 @@ export const openDownload = async (
       ? createCsv(columns)
       : createParquetEncoder(await chunks.load(() => import('hyparquet-writer')), columns);
   const stream = { feedId: parseFeedId(plan.feedId), name: plan.name };
-  const kept = createKeptRows(encoder);
+  const buffer = createRowBuffer(encoder);
   const take = (reports: readonly ReportJson[]): void => {
     const rows: ExportRow[] = [];
-    const before = kept.count();
-    for (const report of kept.fresh(reports)) {
+    const before = buffer.count();
+    for (const report of buffer.fresh(reports)) {
       const { row } = exportRowOf(columns, stream, report, true);
-      if (row === undefined) kept.skip();
+      if (row === undefined) buffer.skip();
       else {
         if (plan.format === 'parquet') requireParquet(columns, row);
         rows.push(row);
@@ -98,18 +98,18 @@ export const openDownload = async (
       // Of the second of the first report that is too many, others may fit; of the one before, all do.
       if (before + rows.length > max) throw tooMany(max, report.observationsTimestamp - 1);
     }
-    kept.add(rows);
+    buffer.add(rows);
   };
   return {
-    run: async (client, tell, signal) => {
+    run: async (client, onProgress, signal) => {
       const progress = (waitSeconds?: number): DownloadProgress => ({
-        reports: kept.count(),
-        share: Math.min(1, Math.max(0, (kept.second() - plan.from + 1) / (plan.to - plan.from + 1))),
+        reports: buffer.count(),
+        share: Math.min(1, Math.max(0, (buffer.second() - plan.from + 1) / (plan.to - plan.from + 1))),
         waitSeconds,
       });
       for (;;) {
         try {
-          const from = Math.max(plan.from, kept.second());
+          const from = Math.max(plan.from, buffer.second());
           for await (const { reports } of client.pages(plan.feedId, {
             from,
             to: plan.to,
@@ -117,14 +117,14 @@ export const openDownload = async (
             signal,
           })) {
             take(reports);
-            tell(progress());
+            onProgress(progress());
           }
           signal.throwIfAborted();
-          return kept.end();
+          return buffer.end();
         } catch (error) {
           const waitSeconds = retryAfterOf(error);
           if (waitSeconds === undefined || signal.aborted) throw error;
-          tell(progress(waitSeconds));
+          onProgress(progress(waitSeconds));
           await wait(waitSeconds * 1_000, signal);
         }
       }
@@ -133,7 +133,7 @@ export const openDownload = async (
 };
 
 /** The rows so far, and the newest second, of which a page may be read again. */
-const createKeptRows = (encoder: Encoder) => {
+const createRowBuffer = (encoder: Encoder) => {
   const parts: (Uint8Array | string)[] = [];
   let [count, skipped, second] = [0, 0, -1];
   let ofSecond = new Set<string>();

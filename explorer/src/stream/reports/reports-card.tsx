@@ -9,7 +9,7 @@ import { parseDayStart, readDayChoice, toDayText, writeDayChoice } from './day-a
 import { DayReports } from './day-reports.tsx';
 import { ReportTable } from './report-table.tsx';
 
-const reportsShown = 12;
+const reportsMax = 12;
 
 type ReportsProps = {
   readonly feedId: string;
@@ -58,7 +58,7 @@ const RecentReports = ({ feedId, status, spans }: Omit<ReportsProps, 'candles'>)
   const { live } = useExplorer();
   const newest = live.latest(feedId).value;
   const known = spans.length > 0 || newest === undefined ? spans : [spanOf(newest)];
-  const shown = known.slice(-reportsShown).reverse();
+  const shown = known.slice(-reportsMax).reverse();
   if (shown.length > 0) return <ReportTable feedId={feedId} spans={shown} />;
   return (
     <p class="muted">

@@ -28,7 +28,7 @@ const Meter = ({ limit, nowMs }: { readonly limit: RateLimit; readonly nowMs: nu
   );
 };
 
-const placeTexts = {
+const locationTexts = {
   page: 'This browser blocks storage: you’ll be signed out when you reload.',
   tab: 'You stay signed in until you close this tab. Tabs that you open from it are signed in too.',
   device: 'This device remembers you until you sign out.',
@@ -57,7 +57,7 @@ const AccountMenu = ({ userId }: { readonly userId: string }) => {
           </p>
         </div>
         <RateLimits limits={limits} />
-        <p class="small muted">{placeTexts[session.place.value]}</p>
+        <p class="small muted">{locationTexts[session.credentialLocation.value]}</p>
         <button type="button" onClick={session.signOut}>
           Sign out
         </button>

@@ -6,7 +6,7 @@ export const Toasts = () => {
   const { alerts, catalog } = useExplorer();
   return (
     <div class="toasts" role="status" aria-label="Alerts">
-      {alerts.shown.value.map(({ seq, feedId, text }) => {
+      {alerts.toasts.value.map(({ seq, feedId, text }) => {
         const stream = catalog.find(feedId);
         return (
           <div key={seq} class="toast card">

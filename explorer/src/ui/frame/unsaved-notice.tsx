@@ -13,7 +13,7 @@ const texts = {
   },
 } as const;
 
-export const UnkeptNotice = ({ why }: { readonly why: keyof typeof texts }) => {
+export const UnsavedNotice = ({ why }: { readonly why: keyof typeof texts }) => {
   const { storage } = useExplorer();
   const { title, advice } = texts[why];
   return (

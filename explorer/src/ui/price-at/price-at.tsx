@@ -6,7 +6,7 @@ import { reportHref } from '../../state/router.ts';
 import { Exact, Failure, Loading, Notice, Time } from '../components.tsx';
 import { formatAge } from '../format.ts';
 import { unknownFieldsText } from '../price/unknown-fields.ts';
-import { explainMiss, explainTooOld, type Lookup, lookUp, type Neighbor } from './price-lookup.ts';
+import { explainMiss, explainTooOld, lookUpPrice, type Neighbor, type PriceLookup } from './price-lookup.ts';
 import { describeForm, type ParsedTime, parseTime, toAddressTime } from './time-input.ts';
 import '../../styles/price-at.css';
 import { Unit } from '../unit.tsx';
@@ -16,7 +16,7 @@ type Asked =
   | { readonly phase: 'wrong'; readonly problem: string }
   | { readonly phase: 'loading' }
   | { readonly phase: 'failed'; readonly error: unknown; readonly seconds: number }
-  | { readonly phase: 'answered'; readonly lookup: Lookup };
+  | { readonly phase: 'answered'; readonly lookup: PriceLookup };
 
 type PriceAtProps = {
   readonly feedId: string;
@@ -38,7 +38,7 @@ const useLookup = (feedId: string) => {
     set({ phase: 'loading' });
     abort.current = new AbortController();
     const { signal } = abort.current;
-    const next = await lookUp(session.client.peek(), feedId, seconds, signal).then(
+    const next = await lookUpPrice(session.client.peek(), feedId, seconds, signal).then(
       (lookup): Asked => ({ phase: 'answered', lookup }),
       (error: unknown): Asked => ({ phase: 'failed', error, seconds }),
     );
@@ -183,7 +183,7 @@ const Answer = ({
 };
 
 /** The report that was found, or why there is none. */
-export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: Lookup }) => {
+export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: PriceLookup }) => {
   const { clock, times, live } = useExplorer();
   if (lookup.kind === 'too-old')
     return (
@@ -203,8 +203,8 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
         </div>
       </div>
     );
-  const { found, seconds } = lookup;
-  const { decoded } = found;
+  const { report, seconds } = lookup;
+  const { decoded } = report;
   const digits = live.digits(feedId).value;
   return (
     <div class="price-at-answer">
@@ -218,7 +218,7 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
         </p>
       )}
       <p class="small muted">
-        valid <WindowText fromMs={found.validFromMs} toMs={found.observationsMs} />
+        valid <WindowText fromMs={report.validFromMs} toMs={report.observationsMs} />
       </p>
       <p>
         <a href={reportHref(feedId, seconds)}>Open report and proof</a>

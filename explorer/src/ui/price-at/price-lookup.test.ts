@@ -3,7 +3,7 @@ import { parseFeedId } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { reportOf } from '../../state/report.fixture.ts';
 import { formatUtc } from '../format.ts';
-import { explainMiss, explainTooOld, type Lookup, lookUp } from './price-lookup.ts';
+import { explainMiss, explainTooOld, lookUpPrice, type PriceLookup } from './price-lookup.ts';
 
 const { signal } = new AbortController();
 const window = (validFromTimestamp: number, observationsTimestamp: number) => ({
@@ -11,7 +11,7 @@ const window = (validFromTimestamp: number, observationsTimestamp: number) => ({
   observationsTimestamp,
   decoded: undefined,
 });
-const miss = (changes: Partial<Extract<Lookup, { kind: 'miss' }>>): Extract<Lookup, { kind: 'miss' }> => ({
+const miss = (changes: Partial<Extract<PriceLookup, { kind: 'miss' }>>): Extract<PriceLookup, { kind: 'miss' }> => ({
   kind: 'miss',
   seconds: 1_794_734_900,
   reason: 'gap',
@@ -28,13 +28,13 @@ test('a report whose fields are not known is found, with its window', async () =
   const fullReport = report.fullReport.replace(report.feedID.slice(2), `0fff${report.feedID.slice(6)}`);
   const server = { at: async () => ({ report: { ...report, fullReport }, details: {} as never }) }; // not read
   const found = expect.objectContaining({ validFromMs: 5_000, observationsMs: 7_000, decoded: undefined });
-  expect(await lookUp(server, report.feedID, 7, signal)).toEqual({ kind: 'found', seconds: 7, found });
+  expect(await lookUpPrice(server, report.feedID, 7, signal)).toEqual({ kind: 'found', seconds: 7, report: found });
 });
 
 test('a miss has the reason and the nearest two windows, even if their prices cannot be read', async () => {
   const details = { reason: 'gap', previous: { validFromTimestamp: 1, observationsTimestamp: 5 }, next: null };
   const error = new SealpostError('report_not_found', 'None.', { status: 404, details });
-  expect(await lookUp(refusing(error), '0x', 7, signal)).toEqual({
+  expect(await lookUpPrice(refusing(error), '0x', 7, signal)).toEqual({
     kind: 'miss',
     seconds: 7,
     reason: 'gap',
@@ -45,7 +45,7 @@ test('a miss has the reason and the nearest two windows, even if their prices ca
 
 test('a time before the retention is explained with the oldest second', async () => {
   const error = new SealpostError('timestamp_out_of_bounds', 'Old.', { details: { oldestTimestamp: 1_794_734_897 } });
-  const lookup = await lookUp(refusing(error), '0x', 7, signal);
+  const lookup = await lookUpPrice(refusing(error), '0x', 7, signal);
   expect(lookup).toEqual({ kind: 'too-old', seconds: 7, oldestTimestamp: 1_794_734_897 });
   expect(explainTooOld({ kind: 'too-old', oldestTimestamp: 1_794_734_897 }, formatUtc)).toBe(
     'This server keeps reports from 2026-11-15 09:28:17 UTC. Enter a later time.',
@@ -54,7 +54,7 @@ test('a time before the retention is explained with the oldest second', async ()
 
 test('other errors than a miss are thrown', async () => {
   const error = new SealpostError('unauthorized', 'No.', { status: 401 });
-  await expect(lookUp(refusing(error), '0x', 7, signal)).rejects.toBe(error);
+  await expect(lookUpPrice(refusing(error), '0x', 7, signal)).rejects.toBe(error);
 });
 
 test('a gap is explained with its first and last second', () => {

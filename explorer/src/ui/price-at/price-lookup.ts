@@ -10,8 +10,8 @@ export type MissReason = Body<'ReportMiss'>['reason'];
 /** An adjacent report; `decoded` if its fields are known. */
 export type Neighbor = WindowJson & { readonly decoded: DecodedReport | undefined };
 
-export type Lookup =
-  | { readonly kind: 'found'; readonly seconds: number; readonly found: LiveReport }
+export type PriceLookup =
+  | { readonly kind: 'found'; readonly seconds: number; readonly report: LiveReport }
   | {
       readonly kind: 'miss';
       readonly seconds: number;
@@ -24,17 +24,17 @@ export type Lookup =
 export type TooOld = { readonly kind: 'too-old'; readonly oldestTimestamp: number | undefined };
 
 /** Looks up a second. Rejects with errors other than a miss, such as no network or no access. */
-export const lookUp = async (
+export const lookUpPrice = async (
   client: Pick<Client, 'at'>,
   feedId: string,
   seconds: number,
   signal: AbortSignal,
-): Promise<Lookup> => {
+): Promise<PriceLookup> => {
   try {
     const { report } = await client.at(feedId, seconds, { signal });
-    const found = readLiveReport(report);
-    if (found === undefined) throw new SealpostError('malformed_report', 'The server sent a malformed report.');
-    return { kind: 'found', seconds, found };
+    const liveReport = readLiveReport(report);
+    if (liveReport === undefined) throw new SealpostError('malformed_report', 'The server sent a malformed report.');
+    return { kind: 'found', seconds, report: liveReport };
   } catch (error) {
     if (!(error instanceof SealpostError)) throw error;
     const tooOld = readTooOld(error);
@@ -78,7 +78,7 @@ const lengthOf = (from: number, to: number): string => formatAge((to - from + 1)
 
 /** Why there is no report, in one or two sentences. */
 export const explainMiss = (
-  { seconds, reason, previous, next }: Extract<Lookup, { kind: 'miss' }>,
+  { seconds, reason, previous, next }: Extract<PriceLookup, { kind: 'miss' }>,
   nowSeconds: number,
   format: FormatTime,
 ): string => {

@@ -1,7 +1,7 @@
 // Compares a report with the signed one it was made from: which fields, signatures and bytes differ.
 import { formatPrice } from '../format.ts';
 import { contextLink, contextNames, digitsOf, fieldLink, type Segment } from './bytes.ts';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import type { FieldLine } from './report-fields.ts';
 import { dateMaxMs } from './report-time.tsx';
 
@@ -24,7 +24,7 @@ export type Difference = {
 type FormatTime = (ms: number) => string;
 
 /** Compares a report with a signed one. No values if they are the same. */
-export const compareReports = (signed: ReadReport, here: ReadReport, formatTime: FormatTime): Difference => ({
+export const compareReports = (signed: ReportReading, here: ReportReading, formatTime: FormatTime): Difference => ({
   values: [
     ...differentFields(signed, here, formatTime),
     ...differentContext(signed, here),
@@ -38,18 +38,22 @@ export const compareReports = (signed: ReadReport, here: ReadReport, formatTime:
   ),
 });
 
-const segmentDigits = (report: ReadReport, id: string): string | undefined => {
+const segmentDigits = (report: ReportReading, id: string): string | undefined => {
   const segment = report.segments.find((one) => one.id === id);
   return segment && digitsOf(report.fullReport, segment);
 };
 
-const differentBytes = (signed: ReadReport, here: ReadReport, segment: Segment): ReadonlySet<number> => {
+const differentBytes = (signed: ReportReading, here: ReportReading, segment: Segment): ReadonlySet<number> => {
   const [theirs = '', own] = [segmentDigits(signed, segment.id), digitsOf(here.fullReport, segment)];
-  const places = Array.from({ length: segment.length }, (_, i) => i);
-  return new Set(places.filter((i) => theirs.slice(2 * i, 2 * i + 2) !== own.slice(2 * i, 2 * i + 2)));
+  const offsets = Array.from({ length: segment.length }, (_, i) => i);
+  return new Set(offsets.filter((i) => theirs.slice(2 * i, 2 * i + 2) !== own.slice(2 * i, 2 * i + 2)));
 };
 
-const differentFields = (signed: ReadReport, here: ReadReport, formatTime: FormatTime): readonly DifferentValue[] => {
+const differentFields = (
+  signed: ReportReading,
+  here: ReportReading,
+  formatTime: FormatTime,
+): readonly DifferentValue[] => {
   if (signed.fields === undefined || here.fields === undefined) return [];
   const signedLines = new Map(signed.fields.map((line) => [line.name, line]));
   return here.fields.flatMap((line) => {
@@ -59,7 +63,7 @@ const differentFields = (signed: ReadReport, here: ReadReport, formatTime: Forma
   });
 };
 
-const differentContext = (signed: ReadReport, here: ReadReport): readonly DifferentValue[] =>
+const differentContext = (signed: ReportReading, here: ReportReading): readonly DifferentValue[] =>
   contextNames
     .filter((name) => signed.full.context[name] !== here.full.context[name])
     .map((name) => ({
@@ -70,7 +74,7 @@ const differentContext = (signed: ReadReport, here: ReadReport): readonly Differ
     }));
 
 /** Signatures, and words of a body whose fields are not known: one entry for each link. */
-const differentRest = (signed: ReadReport, here: ReadReport): readonly DifferentValue[] => {
+const differentRest = (signed: ReportReading, here: ReportReading): readonly DifferentValue[] => {
   const compared = new Set((signed.fields && here.fields)?.map(({ name }) => fieldLink(name)));
   const others = here.segments.filter(({ part, link }) => part !== 'context' && !compared.has(link));
   const different = others.filter((segment) => differentBytes(signed, here, segment).size > 0);

@@ -7,10 +7,10 @@ import { formatCount } from '../format.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { type BytesPart, digitsOf, partTitles, type Segment, wordsOf } from './bytes.ts';
 import type { Difference } from './difference.ts';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 
 type DumpProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   readonly link: ByteLink;
   /** What differs from the signed report, if that is known. */
   readonly difference: Difference | undefined;
@@ -173,7 +173,7 @@ const SegmentButton = ({ segment, index, report, link, difference, current, setC
       }}
     >
       <span class="unseen">
-        {partTitles[part]}: {name}, {type}, {placeText({ offset, length })}
+        {partTitles[part]}: {name}, {type}, {offsetText({ offset, length })}
         {altered !== undefined && ', altered'}
       </span>
       <span aria-hidden="true">
@@ -227,9 +227,9 @@ const useScrollToActive = (
 const scrollWithin = (panel: HTMLElement | null, element: Element): void => {
   if (panel === null) return;
   const { top, bottom } = panel.getBoundingClientRect();
-  const place = element.getBoundingClientRect();
-  if (place.top < top) panel.scrollTop -= top - place.top + scrollMargin;
-  if (place.bottom > bottom) panel.scrollTop += place.bottom - bottom + scrollMargin;
+  const box = element.getBoundingClientRect();
+  if (box.top < top) panel.scrollTop -= top - box.top + scrollMargin;
+  if (box.bottom > bottom) panel.scrollTop += box.bottom - bottom + scrollMargin;
 };
 
 const scrollMargin = 24;
@@ -254,7 +254,7 @@ const Explanation = ({ report, link, difference }: DumpProps) => {
             {partTitles[segment.part]} · {segment.name}
           </strong>{' '}
           <span class="muted">
-            <code>{segment.type}</code>, {placeText(segment)}.
+            <code>{segment.type}</code>, {offsetText(segment)}.
           </span>{' '}
           {segment.about}
         </p>
@@ -268,5 +268,5 @@ const Explanation = ({ report, link, difference }: DumpProps) => {
   );
 };
 
-const placeText = ({ offset, length }: Pick<Segment, 'offset' | 'length'>): string =>
+const offsetText = ({ offset, length }: Pick<Segment, 'offset' | 'length'>): string =>
   length === 1 ? `byte ${offset}` : `bytes ${offset} to ${offset + length - 1}`;

@@ -8,14 +8,14 @@ import { useReportDigits } from '../price/report-digits.ts';
 import { type ByteLink, linkEvents } from './byte-link.ts';
 import { contextLink, contextNames, contextTexts, fieldLink } from './bytes.ts';
 import type { Difference, DifferentValue } from './difference.ts';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import type { VerdictState } from './report-check.ts';
 import { type FieldLine, quotedUnitOf, type Reading } from './report-fields.ts';
 import { ReportTime } from './report-time.tsx';
 import { TrustPill } from './verdict.tsx';
 
 type TableProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   readonly link: ByteLink;
   readonly state: VerdictState;
   /** What differs from the signed report, if that is known. */

@@ -8,7 +8,7 @@ import type { PriceDigits } from '../price/digits.ts';
 import { useReportDigits } from '../price/report-digits.ts';
 import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { Unit } from '../unit.tsx';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import type { VerdictState } from './report-check.ts';
 import { ReportTime } from './report-time.tsx';
 import { drawSpan, type SpanWindow } from './span-bar.ts';
@@ -17,7 +17,7 @@ import { TrustPill } from './verdict.tsx';
 export type ReportAround = { readonly previous: SpanWindow | undefined; readonly next: SpanWindow | undefined };
 
 type ValidityProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   /** The requested second. */
   readonly asked: number | undefined;
   readonly around: ReportAround | undefined;

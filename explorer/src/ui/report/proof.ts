@@ -105,17 +105,17 @@ const titleOf = (kind: VerdictKind, count: number, signerSet: SignerSet | undefi
 };
 
 const mismatchOf = (claim: Claim, { body }: FullReport, signed?: ReportWindow): string | undefined => {
-  const tell = (name: string, said: unknown, is: unknown): string =>
+  const describeMismatch = (name: string, said: unknown, is: unknown): string =>
     `The signatures are valid, but the JSON around the report is wrong: ${name} is ${said}, and the oracles signed ${is}.`;
   const feedId = feedIdOf(body);
-  if (claim.feedID.toLowerCase() !== feedId) return tell('feedID', claim.feedID, feedId);
+  if (claim.feedID.toLowerCase() !== feedId) return describeMismatch('feedID', claim.feedID, feedId);
   if (signed === undefined) return undefined;
   const seconds = {
     validFromTimestamp: Math.floor(signed.validFromMs / 1_000),
     observationsTimestamp: Math.floor(signed.observationsMs / 1_000),
   };
   const name = (['validFromTimestamp', 'observationsTimestamp'] as const).find((one) => claim[one] !== seconds[one]);
-  return name === undefined ? undefined : tell(name, claim[name], seconds[name]);
+  return name === undefined ? undefined : describeMismatch(name, claim[name], seconds[name]);
 };
 
 const describeSignature = (
@@ -135,9 +135,13 @@ const describeSignature = (
   if (first < index)
     return { ...line, state: 'duplicate', text: `Duplicate: the same signer as signature ${first + 1}.` };
   if (signerSet === undefined) return { ...line, state: 'unjudged', text: 'Not checked: no signer set.' };
-  const place = signerSet.addresses.indexOf(address);
-  if (place === -1) return { ...line, state: 'unregistered', text: 'Not in the signer set.' };
-  return { ...line, state: 'registered', text: `Registered: signer ${place + 1} of ${signerSet.addresses.length}.` };
+  const signerIndex = signerSet.addresses.indexOf(address);
+  if (signerIndex === -1) return { ...line, state: 'unregistered', text: 'Not in the signer set.' };
+  return {
+    ...line,
+    state: 'registered',
+    text: `Registered: signer ${signerIndex + 1} of ${signerSet.addresses.length}.`,
+  };
 };
 
 const listNumbers = (numbers: readonly number[]): string => {

@@ -21,7 +21,7 @@ export const ReportJsonText = ({ report }: { readonly report: ReportJson }) => {
           <Copy text={text} label="Copy JSON">
             Copy
           </Copy>
-          <button type="button" onClick={() => download(text, nameOf(report))}>
+          <button type="button" onClick={() => saveJson(text, nameOf(report))}>
             Download
           </button>
         </div>
@@ -34,7 +34,7 @@ const nameOf = ({ feedID, observationsTimestamp }: ReportJson): string =>
   `report-${feedID.slice(0, 10)}-${observationsTimestamp}.json`;
 
 /** Saves a text as a file. */
-const download = (text: string, name: string): void => {
+const saveJson = (text: string, name: string): void => {
   const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
   const link = document.createElement('a');
   link.href = url;

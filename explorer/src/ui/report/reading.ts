@@ -17,7 +17,7 @@ import {
 import { mapReportBytes, type Segment } from './bytes.ts';
 import { describeFields, type FieldLine } from './report-fields.ts';
 
-export type ReadReport = {
+export type ReportReading = {
   /** Lower case, with 0x. */
   readonly fullReport: string;
   readonly full: FullReport;
@@ -36,7 +36,7 @@ export type ReadReport = {
 };
 
 /** Decodes a full report. Throws a ReportFormatError if its envelope is malformed. */
-export const readReport = (raw: string): ReadReport => {
+export const readReport = (raw: string): ReportReading => {
   const fullReport = raw.toLowerCase();
   const full = decodeFullReport(fullReport);
   const { body, problem } = readBody(full);

@@ -7,7 +7,7 @@ import { useExplorer } from '../../state/explorer.ts';
 import { explainError } from '../../state/session.ts';
 import { useLoaded } from '../loaded.ts';
 import type { Claim, Proof } from './proof.ts';
-import { type ReadReport, readReport } from './reading.ts';
+import { type ReportReading, readReport } from './reading.ts';
 
 /** Where a report is from. `original`: the report before this page altered it. */
 export type ReportSource =
@@ -21,7 +21,7 @@ export type Comparison =
   | { readonly kind: 'none' }
   | { readonly kind: 'comparing' }
   /** `signed`: the signed report that it was made from. */
-  | { readonly kind: 'different'; readonly signed: ReadReport }
+  | { readonly kind: 'different'; readonly signed: ReportReading }
   /** `why` in a sentence; `canSignIn` if an account may help. */
   | { readonly kind: 'unknown'; readonly why: string; readonly canSignIn: boolean };
 
@@ -41,16 +41,16 @@ export const verdictStateOf = (check: ReportCheck): VerdictState => {
 };
 
 /** The signed report that it was made from, if that is known. */
-export const signedReportOf = (check: ReportCheck): ReadReport | undefined =>
+export const signedReportOf = (check: ReportCheck): ReportReading | undefined =>
   check.phase === 'done' && check.comparison.kind === 'different' ? check.comparison.signed : undefined;
 
-type Subject = { readonly report: ReadReport; readonly claim: Claim | undefined; readonly source: ReportSource };
+type Subject = { readonly report: ReportReading; readonly claim: Claim | undefined; readonly source: ReportSource };
 
 /** What a check reads with. */
 type Reader = { readonly client: Client; readonly isSignedIn: boolean; readonly chunks: Chunks };
 
 /** Checks a report after the page is painted, because each signature takes milliseconds. Keep `source` the same object between renders. */
-export const useReportCheck = (report: ReadReport, claim: Claim | undefined, source: ReportSource): ReportCheck => {
+export const useReportCheck = (report: ReportReading, claim: Claim | undefined, source: ReportSource): ReportCheck => {
   const { session, chunks } = useExplorer();
   const client = session.client.value;
   const isSignedIn = session.userId.value !== undefined;
@@ -59,17 +59,17 @@ export const useReportCheck = (report: ReadReport, claim: Claim | undefined, sou
     async (signal) => (isExample ? source.signers : (await client.signers({ signal })).signers),
     [client, isExample],
   );
-  const [checked, setChecked] = useState<{ readonly of: ReadReport; readonly check: ReportCheck } | undefined>();
+  const [checked, setChecked] = useState<{ readonly of: ReportReading; readonly check: ReportCheck } | undefined>();
   useEffect(() => {
     const abort = new AbortController();
-    const tell = (check: ReportCheck): void => {
+    const notify = (check: ReportCheck): void => {
       if (!abort.signal.aborted) setChecked({ of: report, check });
     };
-    if (signers.phase === 'loading') tell({ phase: 'checking' });
-    if (signers.phase === 'failed') tell({ phase: 'unavailable', error: signers.error, retry: reload });
+    if (signers.phase === 'loading') notify({ phase: 'checking' });
+    if (signers.phase === 'failed') notify({ phase: 'unavailable', error: signers.error, retry: reload });
     if (signers.phase === 'ready')
-      checkReport({ report, claim, source }, signers.value, { client, isSignedIn, chunks }, tell, abort.signal).catch(
-        (error: unknown) => tell({ phase: 'unavailable', error, retry: reload }),
+      checkReport({ report, claim, source }, signers.value, { client, isSignedIn, chunks }, notify, abort.signal).catch(
+        (error: unknown) => notify({ phase: 'unavailable', error, retry: reload }),
       );
     return () => abort.abort();
   }, [report, claim, source, signers, client, isSignedIn, chunks, reload]);
@@ -81,7 +81,7 @@ const checkReport = async (
   subject: Subject,
   signers: SignerSetsJson,
   reader: Reader,
-  tell: (check: ReportCheck) => void,
+  notify: (check: ReportCheck) => void,
   signal: AbortSignal,
 ): Promise<void> => {
   const { report, claim } = subject;
@@ -89,20 +89,21 @@ const checkReport = async (
   await new Promise((done) => setTimeout(done));
   if (signal.aborted) return;
   const proof = proveReport(report.full, signers, claim, report.window);
-  if (proof.ok || proof.kind === 'claim_mismatch') return tell({ phase: 'done', proof, comparison: { kind: 'none' } });
-  tell({ phase: 'done', proof, comparison: { kind: 'comparing' } });
-  const isSigned = ({ full }: ReadReport): boolean => proveReport(full, signers).ok;
+  if (proof.ok || proof.kind === 'claim_mismatch')
+    return notify({ phase: 'done', proof, comparison: { kind: 'none' } });
+  notify({ phase: 'done', proof, comparison: { kind: 'comparing' } });
+  const isSigned = ({ full }: ReportReading): boolean => proveReport(full, signers).ok;
   const comparison = await compareWithSigned(subject, isSigned, reader, signal);
   // With an unknown signer set, nothing says that the report was altered.
   const isOpen = proof.kind === 'unknown_config_digest' && comparison.kind === 'unknown';
-  tell({ phase: 'done', proof, comparison: isOpen ? { kind: 'none' } : comparison });
+  notify({ phase: 'done', proof, comparison: isOpen ? { kind: 'none' } : comparison });
 };
 
 const unknown = (why: string, canSignIn = false): Comparison => ({ kind: 'unknown', why, canSignIn });
 
 const compareWithSigned = async (
   { report, source }: Subject,
-  isSigned: (report: ReadReport) => boolean,
+  isSigned: (report: ReportReading) => boolean,
   { client, isSignedIn }: Reader,
   signal: AbortSignal,
 ): Promise<Comparison> => {
@@ -132,9 +133,9 @@ const missCodes: readonly string[] = ['report_not_found', 'timestamp_out_of_boun
 /** The server's reports at both ends of the window: one of the two times may be what was altered. */
 const readCandidates = async (
   client: Pick<Client, 'at'>,
-  { feedId, window }: ReadReport,
+  { feedId, window }: ReportReading,
   signal: AbortSignal,
-): Promise<readonly ReadReport[]> => {
+): Promise<readonly ReportReading[]> => {
   if (window === undefined) return [];
   const seconds = new Set([window.observationsMs, window.validFromMs].map((ms) => Math.floor(ms / 1_000)));
   const found = await Promise.all(
@@ -152,8 +153,8 @@ const readCandidates = async (
 };
 
 /** Whether one was made from the other: the same window, or a signature in common. */
-const isSameReport = (signed: ReadReport, here: ReadReport): boolean => {
-  const windowOf = ({ window }: ReadReport): string => `${window?.validFromMs} ${window?.observationsMs}`;
+const isSameReport = (signed: ReportReading, here: ReportReading): boolean => {
+  const windowOf = ({ window }: ReportReading): string => `${window?.validFromMs} ${window?.observationsMs}`;
   const halves = new Set(signed.full.signatures.map(({ r }) => r));
   return windowOf(signed) === windowOf(here) || here.full.signatures.some(({ r }) => halves.has(r));
 };

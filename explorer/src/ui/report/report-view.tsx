@@ -12,14 +12,14 @@ import { ReportFieldTable } from './field-table.tsx';
 import { ReportPayload } from './payload.tsx';
 import { type ReportAround, ReportPrice } from './price-card.tsx';
 import { ReportJsonText } from './raw-json.tsx';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import { type ReportCheck, signedReportOf, verdictStateOf } from './report-check.ts';
 import { ReportSignatures } from './signatures.tsx';
 import { ReportVerdict } from './verdict.tsx';
 import '../../styles/report.css';
 
 type ViewProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   readonly check: ReportCheck;
   /** The report as the API returned it; undefined if the user gave it. */
   readonly answer?: ReportJson;

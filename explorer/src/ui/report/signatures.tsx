@@ -4,11 +4,11 @@ import { type ByteLink, linkEvents } from './byte-link.ts';
 import { signatureLink } from './bytes.ts';
 import { choose } from './field-table.tsx';
 import type { Proof, SignatureLine, SignatureState } from './proof.ts';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import type { ReportCheck } from './report-check.ts';
 
 type SignaturesProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   readonly check: ReportCheck;
   readonly link: ByteLink;
   /** The signer set is that of an example, not of this server. */

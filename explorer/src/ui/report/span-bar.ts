@@ -29,9 +29,9 @@ export const drawSpan = (
   askedMs: number | undefined,
 ): SpanBar => {
   const ownEnd = own.toMs + unitMs;
-  const room = widthsAround * (ownEnd - own.fromMs);
-  const begin = Math.max(own.fromMs - room, Math.min(own.fromMs, previous?.fromMs ?? own.fromMs));
-  const end = Math.min(ownEnd + room, Math.max(ownEnd, next === undefined ? ownEnd : next.toMs + unitMs));
+  const margin = widthsAround * (ownEnd - own.fromMs);
+  const begin = Math.max(own.fromMs - margin, Math.min(own.fromMs, previous?.fromMs ?? own.fromMs));
+  const end = Math.min(ownEnd + margin, Math.max(ownEnd, next === undefined ? ownEnd : next.toMs + unitMs));
   const share = (ms: number): number => (100 * (Math.min(Math.max(ms, begin), end) - begin)) / (end - begin);
   const part = (kind: SpanPart['kind'], fromMs: number, toMs: number): readonly SpanPart[] => {
     const [left, right] = [share(fromMs), share(toMs)];

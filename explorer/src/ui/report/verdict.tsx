@@ -5,11 +5,11 @@ import { Pill, type PillKind } from '../components.tsx';
 import { unknownFieldsText } from '../price/unknown-fields.ts';
 import { SignInButton } from '../sign-in-dialog.tsx';
 import type { Difference } from './difference.ts';
-import type { ReadReport } from './reading.ts';
+import type { ReportReading } from './reading.ts';
 import { type Comparison, type ReportCheck, type VerdictState, verdictStateOf } from './report-check.ts';
 
 type VerdictProps = {
-  readonly report: ReadReport;
+  readonly report: ReportReading;
   readonly check: ReportCheck;
   readonly difference: Difference | undefined;
   /** The signer set is that of an example, not of this server. */
@@ -52,7 +52,7 @@ export const ReportVerdict = ({ report, check, difference, isExample }: VerdictP
 
 /** The verdict in a few words and in a sentence. */
 const textsOf = (
-  { decoded, full, feedId }: ReadReport,
+  { decoded, full, feedId }: ReportReading,
   check: ReportCheck,
 ): { readonly title: string; readonly sentence: string } => {
   if (check.phase === 'checking') {
@@ -78,7 +78,7 @@ const textsOf = (
 };
 
 /** Differences that are written out. */
-const differencesShown = 3;
+const differencesMax = 3;
 
 type ComparisonProps = { readonly comparison: Comparison; readonly difference: Difference | undefined };
 
@@ -101,11 +101,11 @@ const ComparisonText = ({ comparison, difference }: ComparisonProps) => {
 
 const DifferenceText = ({ difference: { values } }: { readonly difference: Difference }) => {
   if (values.length === 0) return <p class="small">It is the same as the signed report.</p>;
-  const more = values.slice(differencesShown);
+  const more = values.slice(differencesMax);
   return (
     <>
       <dl class="difference small">
-        {values.slice(0, differencesShown).map(({ name, link, signed, here }) => (
+        {values.slice(0, differencesMax).map(({ name, link, signed, here }) => (
           <div key={link}>
             <dt>
               <code>{name}</code> was altered
