@@ -8,21 +8,21 @@ import { startProgram } from './support/real-program.ts';
 const ours = /^(?:HOME|SEALPOST_.*|XDG_.*)$/;
 const namesOf = (env: object): readonly string[] => Object.keys(env).filter((name) => ours.test(name));
 
-test('environment: settings, profiles and the home folder stay out of tests; caches and what tests are told stay', () => {
+test('environment: settings, profiles and the home folder stay out of tests; caches stay', () => {
   const env = {
     ...{ PATH: '/bin', HOME: '/home/me', XDG_CONFIG_HOME: '/home/me/.config', XDG_RUNTIME_DIR: '/run/user/1' },
     ...{ SEALPOST_STORE: 'nonsense', SEALPOST_PORT: 'abc', SEALPOST_SECRET: 'mine', SEALPOST_SHARED_DEMO: 'gone' },
-    ...{ SEALPOST_SCREENSHOTS: '/shots', npm_config_cache: '/npm' },
+    npm_config_cache: '/npm',
   };
   expect(isolate(env, '/home/me', '/tmp/home')).toEqual({
     ...{ PATH: '/bin', HOME: '/tmp/home', SEALPOST_TEST_HOME: '/tmp/home', XDG_CACHE_HOME: '/home/me/.cache' },
-    ...{ SEALPOST_SCREENSHOTS: '/shots', npm_config_cache: '/npm' },
+    npm_config_cache: '/npm',
     ...{ npm_config_userconfig: '/home/me/.npmrc', GIT_CONFIG_GLOBAL: '/home/me/.gitconfig' },
   });
 });
 
 test('environment: this process has it, and so have the programs that it starts', async () => {
-  const allowed = /^SEALPOST_(?:TEST_HOME|BUILT_COMMAND|BUNDLED_THREADS|SHARED_DEMO|SCREENSHOTS)$/;
+  const allowed = /^SEALPOST_(?:TEST_HOME|BUILT_COMMAND|BUNDLED_THREADS|SHARED_DEMO)$/;
   expect(
     namesOf(process.env)
       .filter((name) => !allowed.test(name))

@@ -3,12 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What the tests themselves are told by a variable: where to write. */
-const ofTests = /^SEALPOST_SCREENSHOTS$/;
-
 /** An environment without settings and with another home folder. Caches stay where they are, and so does what npm and git are configured with. */
 export const isolate = (env: NodeJS.ProcessEnv, home: string, emptyHome: string): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(Object.entries(env).filter(([name]) => !/^(?:SEALPOST|XDG)_/.test(name) || ofTests.test(name))),
+  ...Object.fromEntries(Object.entries(env).filter(([name]) => !/^(?:SEALPOST|XDG)_/.test(name))),
   HOME: emptyHome,
   SEALPOST_TEST_HOME: emptyHome,
   XDG_CACHE_HOME: env.XDG_CACHE_HOME || join(home, '.cache'),

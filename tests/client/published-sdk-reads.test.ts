@@ -1,14 +1,11 @@
 // The published TypeScript SDK, unmodified, against the real demo: every REST call that it has. What it gets is held against the
 // OpenAPI document on the way.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { decodeFullReport, parseSignerSets, verifyReport } from '@sealpost/protocol';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { joinDemo } from '../demo-host.ts';
 import { type CheckingProxy, openCheckingProxy } from '../support/proxies/checking-proxy.ts';
-import { root } from '../support/source-tree.ts';
+import type { Demo } from '../support/running-demo.ts';
 
 type SdkReport = {
   readonly feedID: string;
@@ -26,44 +23,9 @@ type SdkClient = {
 type SdkModule = { readonly createClient: (config: Record<string, string>) => SdkClient };
 const { createClient }: SdkModule = createRequire(import.meta.url)('@chainlink/data-streams-sdk');
 
-type Demo = {
-  readonly url: string;
-  readonly opsUrl: string;
-  readonly userId: string;
-  readonly secret: string;
-  readonly feedIds: readonly string[];
-};
-
-const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-'));
-let child: ChildProcess;
 let demo: Demo;
 let proxy: CheckingProxy;
 
-const startDemo = (): Promise<Demo> => {
-  child = spawn(
-    process.execPath,
-    [
-      join(root, 'server/bin/sealpost.js'),
-      'demo',
-      '--json',
-      '--port',
-      '0',
-      '--dir',
-      folder,
-      '--past',
-      '2',
-      '--requests-per-second',
-      '0',
-    ],
-    { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] },
-  );
-  return new Promise((resolve) => child.stdout?.once('data', (line) => resolve(JSON.parse(String(line)))));
-};
-const stopDemo = (): Promise<number | null> =>
-  new Promise((resolve) => {
-    child.once('exit', resolve);
-    child.kill('SIGTERM');
-  });
 const clientOf = (secret = demo.secret) =>
   createClient({
     apiKey: demo.userId,
@@ -73,14 +35,13 @@ const clientOf = (secret = demo.secret) =>
   });
 
 beforeAll(async () => {
-  demo = await startDemo();
+  demo = await joinDemo();
   proxy = await openCheckingProxy(() => demo.url);
-});
+}, 360_000);
 afterEach(() => proxy.report());
 afterAll(async () => {
-  await proxy.close();
-  await stopDemo();
-  rmSync(folder, { recursive: true, force: true });
+  await proxy?.close();
+  await demo?.stop();
 });
 
 test('published SDK: lists, reads latest, at, bulk and pages from the demo, and what it reads verifies', async () => {
@@ -112,14 +73,6 @@ test('published SDK: a wrong key and an unknown stream are its authentication er
   );
 });
 
-test('demo: is ready by its own probes, keeps credentials and reports over a restart, and stops cleanly', async () => {
+test('demo: is ready by its own probes', async () => {
   await expect.poll(async () => (await fetch(`${demo.opsUrl}/readyz`)).status).toBe(200); // on a busy machine ingest may lag
-  const before = await clientOf().getLatestReport(demo.feedIds[0] as string); // the sample has more
-  expect(await stopDemo()).toBe(0);
-  const again = await startDemo();
-  expect([again.userId, again.secret]).toEqual([demo.userId, demo.secret]);
-  demo = again;
-  expect((await clientOf().getReportByTimestamp(before.feedID, before.observationsTimestamp)).fullReport).toBe(
-    before.fullReport,
-  );
 });

@@ -148,13 +148,12 @@ test(
 test(
   'numbers beside filter values are the rows that choosing them gives',
   async () => {
-    const { page, screenshot } = await world.openPage({ path: '/?q=usd', signedIn: true });
+    const { page } = await world.openPage({ path: '/?q=usd', signedIn: true });
     await ready(page);
     await page.getByRole('button', { name: /^Filters/ }).click();
     await tick('Status', 'live')(page);
     const box = page.getByRole('group', { name: 'Asset class', exact: true }).locator('label', { hasText: 'Forex' });
     await expect.poll(() => box.textContent()).toBe('Forex2');
-    await screenshot('catalog-filter-counts', 'screen');
     await box.click();
     await expect.poll(() => page.locator('[data-row]').count(), poll).toBe(2);
   },
@@ -165,7 +164,7 @@ test(
   'columns: chosen ones are kept in the browser; change, trend and spread come with few requests, and sort',
   async () => {
     let requests: ReturnType<typeof watchRequests> | undefined;
-    const { page, screenshot, expectAccessible } = await world.openPage({
+    const { page, expectAccessible } = await world.openPage({
       path: '/?base_asset=BTC,ETH,XAU,FTM',
       signedIn: true,
       prepare: async (opening) => (requests = watchRequests(opening)),
@@ -181,7 +180,6 @@ test(
     const bulk = requests?.paths.filter((path) => path === '/api/v1/reports/candles/bulk') ?? [];
     expect(bulk.length).toBeLessThanOrEqual(4);
     await page.getByText('Stream ended').waitFor();
-    await screenshot('catalog-changes-and-ended');
     await head(page, 'Change 24 h').getByRole('button').click();
     await expectSearch(page, '?base_asset=BTC,ETH,XAU,FTM&sort=change');
     await page.getByRole('button', { name: 'Columns' }).click();
@@ -210,7 +208,7 @@ test(
     const fantom = demo.map((stream) =>
       stream.baseAsset === 'FTM' ? { ...stream, status: 'live' as const, decommissionedAt: null } : stream,
     );
-    const { page, allow, screenshot } = await world.openPage({
+    const { page, allow } = await world.openPage({
       path: '/?base_asset=FTM,BTC',
       signedIn: true,
       prepare: async (opening) => {
@@ -230,7 +228,6 @@ test(
     };
     expect(Math.abs((await middleOf(mark)) - (await middleOf(page.locator('[data-row="3"] .pill'))))).toBeLessThan(4);
     await page.locator('[title="This server does not offer candles of many streams."]').first().waitFor();
-    await screenshot('catalog-no-data-yet');
     await page.getByRole('searchbox').fill('bitcoin');
     await expectPairs(page, ['BTC/USD', 'BTC/USD', 'BTC/USD']);
     expect(asked).toBe(1);
@@ -369,7 +366,7 @@ test(
     expect(await pill.getAttribute('title')).toContain('2030-06-28 00:00:00 UTC');
     const inTwelveSeconds = (): string => new Date(Date.now() + 12_000).toISOString().replace('Z', '000Z');
     let endAt: string | undefined;
-    const { page: soon, screenshot } = await world.openPage({
+    const { page: soon } = await world.openPage({
       path: '/?base_asset=LTC',
       prepare: async (opening) => {
         await opening.addInitScript(keepPillTexts);
@@ -381,7 +378,6 @@ test(
       },
     });
     await expect.poll(() => soon.locator('[data-row] .pill').textContent(), poll).toBe('live · end overdue');
-    await screenshot('catalog-end-overdue');
     const told = await soon.evaluate(() => [...((globalThis as { pillTexts?: Set<string> }).pillTexts ?? [])]); // as prepared
     expect(told.filter((text) => /^live · \d+ s left$/.test(text)).length).toBeGreaterThan(1);
   },

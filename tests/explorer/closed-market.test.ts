@@ -17,13 +17,11 @@ test(
     await euro.locator('.state-mark', { hasText: 'Market closed' }).waitFor();
     await list.page.locator('[data-row]', { hasText: 'ETH/USD' }).locator('.exact').waitFor();
     expect(await list.page.getByText('Market closed').count()).toBe(1);
-    await list.screenshot('catalog-market-closed', 'screen');
     await euro.locator('a').first().click();
     await list.page.locator('.state-mark', { hasText: 'Market closed' }).first().waitFor();
     await list.page.getByText(/^Usually opens 2026-03-15 2\d:00:00 UTC/).waitFor();
     await list.page.locator('.legend-value').nth(1).waitFor();
     await list.expectAccessible();
-    await list.screenshot('stream-market-closed');
   },
   timeout,
 );

@@ -89,7 +89,7 @@ test(
 test(
   'docs: a signed request is sent from the page with a feed ID of the server; the secret is nowhere on it',
   async () => {
-    const { page, allow, screenshot, expectAccessible } = await world.openPage({
+    const { page, allow, expectAccessible } = await world.openPage({
       path: '/docs',
       theme: 'dark',
       signedIn: true,
@@ -106,7 +106,6 @@ test(
     expect(shown).toMatch(/RateLimit-Remaining: [0-9]/);
     expect(shown).toContain(`"feedID": "${feedId}"`);
     expect(await page.content()).not.toContain(world.secret);
-    await screenshot('docs-try', 'screen');
     await form.getByLabel('feedID', { exact: true }).fill('0x12');
     await page.keyboard.press('Enter');
     await form.getByText('Answered with 400').waitFor();
@@ -171,7 +170,7 @@ test(
 test(
   'docs: signed out on a phone, public requests work, others offer to sign in, and nothing runs out of the screen',
   async () => {
-    const { page, screenshot, expectAccessible } = await world.openPage({ path: '/docs', viewport: 'phone' });
+    const { page, expectAccessible } = await world.openPage({ path: '/docs', viewport: 'phone' });
     const button = page.getByRole('button', { name: 'Contents' });
     await button.click();
     const contents = page.getByRole('navigation', { name: 'API docs' });
@@ -187,7 +186,6 @@ test(
     await page.locator('#time-try').getByText('Answered with 200').waitFor();
     const latest = await openForm(page, 'reportLatest');
     await latest.getByText('Sign in to send this request').waitFor();
-    await screenshot('docs', 'screen');
     const [content, screen] = await screenWidths(page);
     expect(content).toBe(screen);
     await keepOperations(page, 'reportLatest', 'time');

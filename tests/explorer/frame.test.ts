@@ -49,7 +49,7 @@ test(
   'start: a script that has the wrong type is retried, then the page says so and offers to reload',
   async () => {
     let requests = 0;
-    const { page, allow, screenshot } = await world.openPage({
+    const { page, allow } = await world.openPage({
       prepare: (opened) =>
         opened.route(/\/assets\/index-/, (route) => {
           requests += 1;
@@ -58,7 +58,6 @@ test(
     });
     allow(lost);
     await page.getByText('Sealpost did not load.').waitFor();
-    await screenshot('start-script-lost');
     await page.getByRole('button', { name: 'Reload' }).click();
     await heading(page, /Streams/).waitFor();
   },
@@ -68,11 +67,10 @@ test(
 test(
   'start: a stylesheet that is aborted is retried, then reported above the page, which works without it',
   async () => {
-    const { page, allow, screenshot } = await world.openPage({ prepare: (opened) => opened.route(/\.css/, abort) });
+    const { page, allow } = await world.openPage({ prepare: (opened) => opened.route(/\.css/, abort) });
     allow(lost);
     await page.getByText('The styles of this page did not load.').waitFor();
     await heading(page, /Streams/).waitFor();
-    await screenshot('start-styles-lost', 'screen');
   },
   timeout,
 );
@@ -187,14 +185,13 @@ test(
   'pages: one whose code does not arrive says so; "Try again" shows it and keeps the focus in the page',
   async () => {
     let isLost = true;
-    const { page, allow, screenshot } = await world.openPage({
+    const { page, allow } = await world.openPage({
       path: '/status',
       prepare: (opened) =>
         opened.route(/\/assets\/page-/, (route) => (isLost ? route.fulfill({ status: 503 }) : route.continue())),
     });
     allow(/status of 503/);
     await page.getByText('A part of this page did not load.').waitFor();
-    await screenshot('page-code-lost');
     isLost = false;
     await page.getByRole('button', { name: 'Try again' }).press('Enter');
     await heading(page, /Status/).waitFor();
@@ -206,12 +203,11 @@ test(
 test(
   'errors: one that nothing handles is reported; dismissed, the focus stays in the page',
   async () => {
-    const { page, allow, screenshot } = await world.openPage();
+    const { page, allow } = await world.openPage();
     allow(/on purpose/);
     await heading(page, /Streams/).waitFor();
     await page.evaluate(() => void Promise.reject(new Error('on purpose')));
     await page.getByText('Something went wrong on this page.').waitFor();
-    await screenshot('page-error', 'screen');
     await page.getByRole('button', { name: 'Dismiss' }).press('Enter');
     await page.getByText('Something went wrong on this page.').waitFor({ state: 'hidden' });
     await expect.poll(() => focused(page)).toBe('MAIN');
@@ -401,25 +397,23 @@ test(
   'alerts: a crossing is shown in every tab, kept in the history, and notified by one tab only',
   async () => {
     const path = `/alerts?feed=${world.feedIds[0]}`;
-    const { page, expectAccessible } = await world.openPage({
-      path,
-      signedIn: true,
-      prepare: (opened) =>
-        opened.context().addInitScript(() => {
-          const told: string[] = [];
-          class Notification extends EventTarget {
-            static permission = 'granted';
-            static requestPermission = async () => 'granted';
-            constructor(title: string) {
-              super();
-              told.push(title);
-            }
+    const prepare = (opened: Page) =>
+      opened.addInitScript(() => {
+        const told: string[] = [];
+        class Notification extends EventTarget {
+          static permission = 'granted';
+          static requestPermission = async () => 'granted';
+          constructor(title: string) {
+            super();
+            told.push(title);
           }
-          Object.assign(window, { Notification, told });
-        }),
-    });
+        }
+        Object.assign(window, { Notification, told });
+      });
+    const { page, expectAccessible } = await world.openPage({ path, signedIn: true, prepare });
     await page.getByRole('combobox', { name: 'When' }).waitFor();
     const tab = await page.context().newPage();
+    await prepare(tab);
     await tab.goto(`${world.url}/alerts`);
     await tab.getByText(world.userId.slice(0, 8)).first().waitFor();
     // A level on either side of the price: the first report beyond one of them triggers. If the price left before they were there, again.
@@ -458,26 +452,3 @@ const fetchLatestPrice = async (): Promise<bigint> => {
   const { report } = (await response.json()) as { readonly report: ReportJson }; // as the API documents
   return decode(report).price;
 };
-
-const widths = [1440, 768, 320];
-
-test(
-  'widths: no page runs out of the screen from 1440 to 320 pixels',
-  async () => {
-    const { page, allow, screenshot } = await world.openPage({ signedIn: true });
-    allow(/status of 40[04]/); // an address and a report that do not exist
-    await page.getByText(world.userId.slice(0, 8)).first().waitFor();
-    const stream = `/streams/${world.feedIds[0]}`;
-    for (const path of ['/', stream, `${stream}/at/1`, '/inspect', '/status', '/alerts', '/docs', '/nothing']) {
-      await page.goto(`${world.url}${path}`);
-      await page.getByRole('heading', { level: 1 }).first().waitFor();
-      if (path === '/nothing') await screenshot('not-found');
-      for (const width of widths) {
-        await page.setViewportSize({ width, height: 800 });
-        const content = () => page.evaluate(() => document.documentElement.scrollWidth);
-        await expect.poll(content, { message: `${path} at ${width}` }).toBeLessThanOrEqual(width);
-      }
-    }
-  },
-  timeout,
-);

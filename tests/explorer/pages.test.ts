@@ -61,18 +61,21 @@ const pages: Readonly<
 const widthCount = countOf(2, 4);
 /** Pixels; narrow ones are of touch screens. */
 const widths = [1_280, 390, 1_440, 1_024, 768, 320].slice(0, widthCount);
-/** The docs take axe-core seconds, and are tested in parts; the other is of few elements. */
-const rare = ['docs', 'not found'];
-const tested = Object.keys(pages).filter((name) => widthCount > 2 || !rare.includes(name));
+/** Of narrow windows, which a desktop has too. */
+const otherWidths = [1_440, 768, 320];
 type Themes = readonly ('light' | 'dark')[];
-/** In `npm test` one theme at each width, because axe-core takes a second of CPU for each. */
-const themesAt = (width: number): Themes => (widthCount > 2 ? ['light', 'dark'] : width < 768 ? ['light'] : ['dark']);
+/**
+ * In `npm test` one theme at each width, because axe-core takes a second of CPU for each; none for the docs, which take it several and are
+ * tested in parts.
+ */
+const themesAt = (width: number, name: string): Themes =>
+  widthCount > 2 ? ['light', 'dark'] : name === 'docs' ? [] : width < 768 ? ['light'] : ['dark'];
 
-test.each(tested.flatMap((name) => widths.map((width) => [name, width, themesAt(width)] as const)))(
+test.each(Object.keys(pages).flatMap((name) => widths.map((width) => [name, width, themesAt(width, name)] as const)))(
   '%s at %i pixels, %j: breaks no rule of accessibility, and nothing runs out of the screen',
   async (name, width, themes) => {
     const { path, ready } = pages[name] as (typeof pages)[string]; // one of its keys
-    const { page, allow, screenshot, expectAccessible } = await world.openPage({
+    const { page, allow, expectAccessible } = await world.openPage({
       path: await path(),
       viewport: width < 768 ? 'phone' : 'desktop',
       signedIn: true,
@@ -83,11 +86,13 @@ test.each(tested.flatMap((name) => widths.map((width) => [name, width, themesAt(
     await ready(page);
     for (const theme of themes) {
       await page.emulateMedia({ colorScheme: theme });
-      await screenshot(`${name.replace(' ', '-')}-${width}-${theme}`, name === 'catalog' ? 'screen' : 'page'); // rows out of view are not drawn
       await expectAccessible();
     }
     const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    await expect.poll(overflow).toBeLessThanOrEqual(0);
+    for (const narrower of [width, ...(width < 768 ? [] : otherWidths)]) {
+      await page.setViewportSize({ width: narrower, height: 844 });
+      await expect.poll(overflow, { message: `at ${narrower} pixels` }).toBeLessThanOrEqual(0);
+    }
   },
   timeout,
 );
@@ -108,7 +113,7 @@ test(
 test(
   'sign-in: a reload and a new tab are signed in too, until the user signs out in one of them',
   async () => {
-    const { page, screenshot } = await world.openPage({ signedIn: true });
+    const { page } = await world.openPage({ signedIn: true });
     const account = page.getByText(world.userId.slice(0, 8)).first();
     await account.waitFor();
     await page.reload();
@@ -116,7 +121,6 @@ test(
     const tab = await page.context().newPage();
     await tab.goto(`${world.url}/status`);
     await tab.getByText(world.userId.slice(0, 8)).first().click();
-    await screenshot('signed-in-tab', 'screen', tab);
     await tab.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor();
     await page.reload();
@@ -132,7 +136,7 @@ test(
     const headers = { 'X-Sign-In-Code': code };
     const exchanged = await fetch(`${world.url}/sign-in`, { method: 'POST', headers });
     expect(await exchanged.json()).toEqual({ userId: world.userId, secret: world.secret });
-    const { page, allow, screenshot } = await world.openPage({
+    const { page, allow } = await world.openPage({
       prepare: (opened) =>
         opened.addInitScript((text) => {
           if (location.pathname === '/') location.hash = `#sign-in=${text}`;
@@ -140,7 +144,6 @@ test(
     });
     allow(/status of 401/);
     await page.getByText('You are not signed in: The link was already used or has expired.').waitFor();
-    await screenshot('link-used');
   },
   timeout,
 );
@@ -148,7 +151,7 @@ test(
 test(
   'sign-in: a link opened while signed in asks before it switches accounts',
   async () => {
-    const { page, screenshot } = await world.openPage({ signedIn: true });
+    const { page } = await world.openPage({ signedIn: true });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
     const code = createSignInCode(world.secret, Date.now());
     await page.evaluate((text) => {
@@ -156,7 +159,6 @@ test(
     }, code);
     await page.getByText('Switch to the link’s account?').waitFor();
     expect(page.url()).not.toContain('#');
-    await screenshot('link-switch');
     await page.getByRole('button', { name: 'Switch account' }).click();
     await page.getByText('Switch to the link’s account?').waitFor({ state: 'hidden' });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
@@ -167,7 +169,7 @@ test(
 test(
   'sign-in: Escape cancels it; a wrong secret explains itself, and the right one then signs in',
   async () => {
-    const { page, allow, screenshot } = await world.openPage();
+    const { page, allow } = await world.openPage();
     allow(/status of 401/);
     const dialog = page.getByRole('dialog');
     let held: () => void = () => {};
@@ -196,10 +198,8 @@ test(
       .getByText(/secret/i)
       .first()
       .waitFor();
-    await screenshot('sign-in-failed', 'screen');
     await dialog.getByLabel('Secret').fill(world.secret);
     await dialog.getByLabel('Remember on this device').check();
-    await screenshot('sign-in-remember', 'screen');
     await dialog.getByRole('button', { name: 'Sign in' }).click();
     await dialog.waitFor({ state: 'hidden' });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();

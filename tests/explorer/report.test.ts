@@ -46,7 +46,7 @@ test(
   'report: one that the server altered shows its verdict first, at any size, and no price that looks real',
   async () => {
     const { observationsTimestamp: at, ...report } = await latest();
-    const { page, screenshot, expectAccessible } = await world.openPage({
+    const { page, expectAccessible } = await world.openPage({
       path: `/streams/${report.feedID}/at/${at}`,
       viewport: 'phone',
       signedIn: true,
@@ -67,7 +67,6 @@ test(
     await page.locator('.price').getByText('not verified').waitFor();
     expect(await page.title()).not.toMatch(/[0-9]\.[0-9]/);
     await expectAccessible();
-    await screenshot('report-altered');
   },
   timeout,
 );
@@ -169,7 +168,7 @@ test(
 test(
   'inspect: without an account the example is labeled and verified; one altered bit is found, with the signed value',
   async () => {
-    const { page, screenshot, expectAccessible } = await world.openPage({
+    const { page, expectAccessible } = await world.openPage({
       path: '/inspect',
       viewport: 'phone',
       theme: 'dark',
@@ -188,7 +187,6 @@ test(
     await expect.poll(() => page.locator('.dump-words mark').count()).toBe(1);
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Restore the bit');
     await expectAccessible();
-    await screenshot('inspect-altered');
     await page.getByRole('button', { name: 'Clear' }).click();
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
   },
@@ -216,7 +214,7 @@ test(
   'inspect: an unknown signer set and missing signers are no forgeries, but the price stays gray',
   async () => {
     let isDown = true;
-    const { page, allow, screenshot } = await world.openPage({
+    const { page, allow } = await world.openPage({
       path: '/inspect',
       prepare: (opened) => opened.route('**/signers.json', (route) => (isDown ? route.abort() : route.continue())),
     });
@@ -225,14 +223,12 @@ test(
     await page.getByRole('textbox').fill(fullReport);
     await verdict(page, 'unknown').getByText('Cannot be verified: signers unavailable').waitFor();
     await page.locator('.price').getByText('not verified').waitFor();
-    await screenshot('inspect-signers-unavailable');
     isDown = false;
     await page.getByRole('button', { name: 'Try again' }).click();
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('SECTION');
     await verdict(page, 'verified').waitFor();
     await page.getByRole('textbox').fill(vectors.cases[0]?.fullReport ?? '');
     await verdict(page, 'unknown').getByText('Cannot be verified: unknown signer set').waitFor();
-    await screenshot('inspect-unknown-signers');
     await page.route(/\/assets\/example-/, (route) => route.abort());
     await page.getByRole('button', { name: 'Load an example' }).click();
     await page.getByText('The example did not load: A part of this page did not load.').waitFor();
@@ -246,7 +242,7 @@ test(
   async () => {
     const { feedID, observationsTimestamp: at, fullReport } = await latest();
     const other = reportOf(await read(`?feedID=${feedID}&timestamp=${at - 3}`));
-    const { page, screenshot } = await world.openPage({ path: '/inspect' });
+    const { page } = await world.openPage({ path: '/inspect' });
     await page.getByRole('textbox').waitFor();
     const transfer = await page.evaluateHandle((digits) => {
       const bytes = Uint8Array.from(digits.match(/../g) ?? [], (two) => Number.parseInt(two, 16));
@@ -256,7 +252,6 @@ test(
     }, fullReport.slice(2));
     await page.locator('main').dispatchEvent('dragover', { dataTransfer: transfer });
     await page.getByText('Drop the file to inspect it').waitFor();
-    await screenshot('inspect-drop', 'screen');
     await page.locator('main').dispatchEvent('drop', { dataTransfer: transfer });
     await verdict(page, 'verified').waitFor();
     expect(await page.getByText('Drop the file to inspect it').count()).toBe(0);

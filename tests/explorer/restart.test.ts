@@ -1,5 +1,6 @@
 // Pages while the server is away and when it is back, in real Chromium on a demo of their own, which has the default rate limits.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { fetchSigned } from '../support/real-program.ts';
 import { listed } from './stream-page.ts';
 import {
   openExplorerTimeoutMs,
@@ -35,7 +36,6 @@ test(
     const old = stream.page.locator('.stream-figures div:has(> .is-old) dt');
     await expect.poll(() => old.allTextContents()).toEqual(['Bid', 'Ask', 'Spread']);
     await stream.page.locator('.stream-head .pill.neutral', { hasText: 'live' }).waitFor();
-    await stream.screenshot('stream-disconnected');
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Reconnecting…' }).waitFor();
     await catalog.page.locator('[data-row="0"] .price-now.is-old').waitFor();
     await catalog.page.locator('[data-row="0"] .change-lines > .muted:first-child').waitFor();
@@ -45,12 +45,12 @@ test(
       .locator('.rose, .fell, .change-lines .ok, .change-lines .bad');
     await expect.poll(() => colored.count()).toBe(0);
     await catalog.page.locator('.is-disconnected [data-row="0"] .pill').waitFor();
-    await catalog.screenshot('catalog-disconnected');
     await status.page.getByText('Unreachable', { exact: true }).waitFor();
     await status.page.getByText(/Last known: (not )?ready/).waitFor();
-    await status.screenshot('status-unreachable');
     for (const { expectAccessible } of [stream, catalog, status]) await expectAccessible();
     await world.startServer();
+    const kept = await fetchSigned(world.url, `/api/v1/reports?feedID=${world.feedIds[0]}&timestamp=${before}`, world);
+    expect(kept.status).toBe(200);
     await stream.page.getByText('Connected', { exact: true }).waitFor();
     await stream.page.locator('.stream-price-figure:not(.is-old)').waitFor();
     await catalog.page.locator('.catalog-head .pill', { hasText: 'Connected' }).waitFor();

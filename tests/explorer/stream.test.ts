@@ -14,23 +14,11 @@ beforeAll(async () => {
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
 
-test.each([
-  ['desktop', 'light'],
-  ['phone', 'dark'],
-] as const)('stream page on a %s, %s: price in the title, chart, figures, no overflow', async (viewport, theme) => {
-  const { page, screenshot, expectAccessible } = await world.openPage({ path, viewport, theme, signedIn: true });
+test('stream page: price in the title, figures, and a list that is updated live, each report once', async () => {
+  const { page } = await world.openPage({ path, signedIn: true });
   await page.getByText('Connected', { exact: true }).waitFor({ timeout: waitMs });
-  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   await page.locator('.strip').waitFor({ timeout: waitMs });
   await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
-  await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)).toBeLessThanOrEqual(0);
-  await expectAccessible();
-  await screenshot('stream');
-});
-
-test('stream page: the price and the list update live, each report once', async () => {
-  const { page } = await world.openPage({ path, signedIn: true });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   const before = (await listed(page)).at(-1) ?? 0;
   await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThan(before + 2);
@@ -56,7 +44,7 @@ const legendOf = (page: OpenedPage) => page.locator('.legend-value').first().inn
 const secondsOf = (text: string): number => Date.parse(text.replace(' UTC', 'Z').replace(' ', 'T')) / 1_000;
 
 test('chart: it stands still while pointed at, and a click opens the report in its legend', async () => {
-  const { page, place, screenshot } = await openChart();
+  const { page, place } = await openChart();
   await page.locator('.report-table tbody tr').nth(10).waitFor({ timeout: waitMs });
   await page.mouse.move(...place(0.7));
   await page.getByText(/^Paused · ([3-9]|\d\d+) new reports$/).waitFor({ timeout: waitMs });
@@ -64,7 +52,6 @@ test('chart: it stands still while pointed at, and a click opens the report in i
   await page.getByText('Click to open the report').waitFor();
   const decimals = (await page.locator('.legend .exact').allTextContents()).map((text) => text.split('.')[1]?.length);
   expect([decimals.length, new Set(decimals).size]).toEqual([3, 1]); // price, bid and ask
-  await screenshot('chart-paused', 'screen');
   await page.mouse.click(...place(0.7));
   await page.waitForURL(new RegExp(`/at/${secondsOf(pointed)}$`), { timeout: waitMs });
   await page.goBack();
@@ -101,10 +88,9 @@ test('chart: range and type are in the address, and restored from it', async () 
 });
 
 test('chart: a click on a candle zooms into it, a drag moves in time, and Now returns to the newest report', async () => {
-  const { page, place, screenshot } = await openChart('?range=1h');
+  const { page, place } = await openChart('?range=1h');
   await page.mouse.move(...place(0.97));
   await page.getByText('Click to zoom into these 1 min').waitFor({ timeout: waitMs });
-  await screenshot('chart-candle', 'screen');
   await page.mouse.click(...place(0.97));
   await page.waitForURL(/view=\d+-\d+$/, { timeout: waitMs });
   await page.getByText('Each bar covers the seconds').waitFor();
@@ -274,14 +260,13 @@ test('download: a double click starts one; an empty range saves nothing; a wait 
   await page.getByText(/^There are no reports from .* Nothing was saved\.$/).waitFor({ timeout: waitMs });
 });
 
-test.each(['CSV', 'Parquet'] as const)(
-  'stream page: a time range is downloaded as %s, whole and exact',
-  async (format) => {
-    const { page, expectAccessible } = await world.openPage({ path, signedIn: true });
-    await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
-    const at = (await listed(page)).at(-1) ?? 0;
-    await page.getByLabel('From', { exact: true }).fill(String(at - 59));
-    await page.getByLabel('To (empty: now)').fill(String(at));
+test('stream page: a time range is downloaded as CSV and as Parquet, whole and exact', async () => {
+  const { page, expectAccessible } = await world.openPage({ path, signedIn: true });
+  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
+  const at = (await listed(page)).at(-1) ?? 0;
+  await page.getByLabel('From', { exact: true }).fill(String(at - 59));
+  await page.getByLabel('To (empty: now)').fill(String(at));
+  const download = async (format: string): Promise<string> => {
     await page.getByRole('button', { name: format }).click();
     await page.getByText('about 60 reports, 1 request').waitFor({ timeout: waitMs });
     const [file] = await Promise.all([
@@ -289,20 +274,19 @@ test.each(['CSV', 'Parquet'] as const)(
       page.getByRole('button', { name: 'Download' }).click(),
     ]);
     await page.getByText(/^Saved 60 reports as /).waitFor({ timeout: waitMs });
-    await expectAccessible();
-    const saved = await file.path();
-    if (format === 'CSV') {
-      const [header, ...lines] = readFileSync(saved, 'utf8').trimEnd().split('\n');
-      expect([header?.startsWith('name,feedID,version,'), lines.length]).toEqual([true, 60]);
-      expect(lines.at(-1)).toContain(`,${at},`);
-      return;
-    }
-    const duck = await openDuckDb();
-    const sql = `SELECT count(*) AS n, max(observationsTimestamp) AS at, min(price) > 0 AS good FROM read_parquet('${saved}')`;
-    expect(await duck.rows(sql)).toEqual([{ n: 60n, at: BigInt(at), good: true }]);
-    duck.close();
-  },
-);
+    return file.path();
+  };
+  const [header, ...lines] = readFileSync(await download('CSV'), 'utf8')
+    .trimEnd()
+    .split('\n');
+  expect([header?.startsWith('name,feedID,version,'), lines.length]).toEqual([true, 60]);
+  expect(lines.at(-1)).toContain(`,${at},`);
+  await expectAccessible();
+  const duck = await openDuckDb();
+  const sql = `SELECT count(*) AS n, max(observationsTimestamp) AS at, min(price) > 0 AS good FROM read_parquet('${await download('Parquet')}')`;
+  expect(await duck.rows(sql)).toEqual([{ n: 60n, at: BigInt(at), good: true }]);
+  duck.close();
+});
 
 test('chart: it is compared with another stream, saved as a picture, and shown on the full screen', async () => {
   const { page, expectAccessible } = await openChart(`?range=1h&compare=0x0003${'f'.repeat(60)}`);
@@ -331,7 +315,7 @@ test('chart: it is compared with another stream, saved as a picture, and shown o
 test('chart: candles that do not load are no gap: it says so, and “Try again” loads them; a rate is in percent', async () => {
   const { feeds } = await (await fetch(`${world.url}/api/v1/discovery?base_asset=SOFR`)).json();
   let isLost = true;
-  const { page, allow, screenshot } = await world.openPage({
+  const { page, allow } = await world.openPage({
     path: `/streams/${feeds[0].feedId}?range=1h`,
     signedIn: true,
     prepare: (tab) =>
@@ -344,11 +328,9 @@ test('chart: candles that do not load are no gap: it says so, and “Try again�
   await page.locator('.stream-price-figure', { hasText: '%' }).waitFor();
   const again = page.locator('.chart').getByRole('button', { name: 'Try again' });
   await again.waitFor();
-  await screenshot('chart-not-loaded', 'screen');
   isLost = false;
   await again.click();
   await again.waitFor({ state: 'detached' });
-  await screenshot('stream-rate');
 });
 
 test('stream page: anonymous users see the stream’s details and how to sign in', async () => {
@@ -360,7 +342,7 @@ test('stream page: anonymous users see the stream’s details and how to sign in
 
 test('stream page: a stream that has ended says so, and offers no live price', async () => {
   const { feeds } = await (await fetch(`${world.url}/api/v1/discovery?base_asset=FTM`)).json();
-  const { page, screenshot, expectAccessible } = await world.openPage({
+  const { page, expectAccessible } = await world.openPage({
     path: `/streams/${feeds[0].feedId}`,
     viewport: 'phone',
     signedIn: true,
@@ -369,17 +351,15 @@ test('stream page: a stream that has ended says so, and offers no live price', a
   await page.getByText('No reports are left.').first().waitFor();
   expect(await page.getByRole('link', { name: 'Add alert' }).count()).toBe(0); // it would never be triggered
   await expectAccessible();
-  await screenshot('stream-ended');
 });
 
 test('stream page: an unknown feed ID is explained', async () => {
-  const { page, screenshot } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
+  const { page } = await world.openPage({ path: `/streams/0x0003${'f'.repeat(60)}`, signedIn: true });
   await page.getByRole('heading', { name: 'Stream not found', level: 1 }).waitFor();
-  await screenshot('stream-not-found');
 });
 
 test('price at: a time shows its report, a future time why there is none, an old one the retention', async () => {
-  const { page, allow, screenshot, expectAccessible } = await world.openPage({ path, signedIn: true });
+  const { page, allow, expectAccessible } = await world.openPage({ path, signedIn: true });
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   const [second = 0] = await listed(page);
   const box = page.getByLabel('Date and time, Unix, or -5m');
@@ -401,12 +381,10 @@ test('price at: a time shows its report, a future time why there is none, an old
   });
   expect(gap).toBeGreaterThanOrEqual(12);
   await expectAccessible();
-  await screenshot('price-at');
   allow(/400/);
   await box.fill('1577836800');
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText('This server keeps reports from').waitFor();
-  await screenshot('price-at-before-history', 'screen');
   await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('BUTTON');
 });
 
@@ -429,45 +407,35 @@ test('price at: the address has the time, so Back, a reload and a shared link sh
   await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
 });
 
-test.each([['desktop', 'dark']] as const)(
-  'status page on a %s, %s: what the server says of itself',
-  async (viewport, theme) => {
-    const { page, screenshot, expectAccessible } = await world.openPage({ path: '/status', viewport, theme });
-    for (const name of ['Readiness', 'Ingest lag', 'Streams behind', 'Uptime'])
-      await page.locator('dt', { hasText: name }).first().waitFor({ timeout: waitMs });
-    await page.getByText('2 of 4 (f = 1, n = 4)').waitFor({ timeout: waitMs });
-    await expectAccessible();
-    await screenshot('status');
-  },
-);
+test('status page on a phone: lag and availability of each stream, searched and sorted by the address, and what changed', async () => {
+  const { page, expectAccessible } = await world.openPage({
+    path: '/status?q=btc&sort=-gaps',
+    viewport: 'phone',
+    signedIn: true,
+  });
+  const rows = page.locator('.status-card');
+  await page
+    .getByRole('img', { name: /^Last 24 hours: / })
+    .nth(2)
+    .waitFor({ timeout: waitMs });
+  expect(await rows.filter({ hasText: 'BTC/USD' }).count()).toBe(await rows.count());
+  await rows.filter({ hasText: /\d %/ }).first().waitFor({ timeout: waitMs });
+  await page.getByText('Signer set added').waitFor({ timeout: waitMs });
+  await expectAccessible();
+  const search = page.getByRole('searchbox', { name: 'Search streams' });
+  await search.fill('nothing like this');
+  await page.getByText('No stream matches the search.').waitFor();
+  await search.fill('eth');
+  await rows.filter({ hasText: 'ETH/USD' }).first().waitFor();
+  await expect.poll(() => search.evaluate((box) => box === document.activeElement)).toBe(true);
+  await expect.poll(() => page.url()).toContain('q=eth');
+});
 
-test.each(['phone'] as const)(
-  'status page on a %s: lag and availability of each stream, searched and sorted by the address, and what changed',
-  async (viewport) => {
-    const opened = await world.openPage({ path: '/status?q=btc&sort=-gaps', viewport, signedIn: true });
-    const { page, screenshot, expectAccessible } = opened;
-    const rows = page.locator(viewport === 'phone' ? '.status-card' : '.status-streams tbody tr');
-    await page
-      .getByRole('img', { name: /^Last 24 hours: / })
-      .nth(2)
-      .waitFor({ timeout: waitMs });
-    expect(await rows.filter({ hasText: 'BTC/USD' }).count()).toBe(await rows.count());
-    await rows.filter({ hasText: /\d %/ }).first().waitFor({ timeout: waitMs });
-    await page.getByText('Signer set added').waitFor({ timeout: waitMs });
-    await expectAccessible();
-    const search = page.getByRole('searchbox', { name: 'Search streams' });
-    await search.fill('nothing like this');
-    await page.getByText('No stream matches the search.').waitFor();
-    await search.fill('eth');
-    await rows.filter({ hasText: 'ETH/USD' }).first().waitFor();
-    await expect.poll(() => search.evaluate((box) => box === document.activeElement)).toBe(true);
-    await expect.poll(() => page.url()).toContain('q=eth');
-    await screenshot('status-availability');
-  },
-);
-
-test('status page without an account: an invitation to sign in instead of the table', async () => {
-  const { page } = await world.openPage({ path: '/status' });
+test('status page without an account: what the server says of itself, and an invitation to sign in instead of the table', async () => {
+  const { page } = await world.openPage({ path: '/status', theme: 'dark' });
+  for (const name of ['Readiness', 'Ingest lag', 'Streams behind', 'Uptime'])
+    await page.locator('dt', { hasText: name }).first().waitFor({ timeout: waitMs });
+  await page.getByText('2 of 4 (f = 1, n = 4)').waitFor({ timeout: waitMs });
   await page.getByText('Sign in to see each stream').waitFor({ timeout: waitMs });
   expect(await page.getByRole('searchbox', { name: 'Search streams' }).count()).toBe(0);
 });

@@ -22,7 +22,8 @@ const debianPath = '/usr/bin/chromium';
 export const openBrowser = async (): Promise<OpenBrowser> => {
   const executablePath = await findChromium(process.env.CHROMIUM_PATH);
   // Chromium refuses its sandbox to root, and containers often to everyone. The pages are our own.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  // One process for pages of one profile loads the page's code once.
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--renderer-process-limit=1'] });
   return { browser, close: () => browser.close() };
 };
 

@@ -9,12 +9,14 @@ import { root } from './source-tree.ts';
 
 export type Demo = {
   readonly url: string;
+  readonly opsUrl: string;
   readonly userId: string;
   readonly secret: string;
   /** Readable streams with a latest report; those with a report every second first. */
   readonly feedIds: readonly string[];
   /** What the examples read: where, and who. */
   readonly env: Readonly<Record<string, string>>;
+  /** Rejects unless it ends with 0. */
   readonly stop: () => Promise<void>;
 };
 
@@ -39,16 +41,18 @@ export const startDemo = async (options: DemoOptions = {}): Promise<Demo> => {
   const program = startProgram([sealpost, ...args], folder, settings, node);
   signal?.addEventListener('abort', () => program.child.kill('SIGKILL'));
   const [line] = await program.printed(/^\{"url":.*\}$/m);
-  const { url, userId, secret, feedIds } = JSON.parse(line);
+  const { url, opsUrl, userId, secret, feedIds } = JSON.parse(line);
   return {
     url,
+    opsUrl,
     userId,
     secret,
     feedIds,
     env: { SEALPOST_URL: url, SEALPOST_USER_ID: userId, SEALPOST_SECRET: secret },
     stop: async () => {
       program.child.kill('SIGTERM');
-      await program.finished;
+      const { code, stderr } = await program.finished;
+      if (code !== 0) throw new Error(`The demo stopped with ${code}: ${stderr}`);
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
