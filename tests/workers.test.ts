@@ -375,6 +375,51 @@ test('workers: a new certificate reaches them all, and without their primary the
   await until(() => !pids.some(isAlive));
 });
 
+/** A module that every process loads first: while the file exists, a worker learns of no new certificate, and writes to the file when one has come. */
+const delayingModule = (file: string): string => {
+  const text = `import { existsSync, writeFileSync } from 'node:fs';
+    const emit = process.emit;
+    let hasCome = false;
+    const tryEmit = (event, message, ...rest) => {
+      if (!process.send || event !== 'message' || message?.kind !== 'reloadTls' || !existsSync(${JSON.stringify(file)}))
+        return emit.call(process, event, message, ...rest);
+      if (!hasCome) writeFileSync(${JSON.stringify(file)}, 'come');
+      hasCome = true;
+      setTimeout(tryEmit, 20, event, message, ...rest);
+      return true;
+    };
+    process.emit = tryEmit;`;
+  return `data:text/javascript,${encodeURIComponent(text)}`;
+};
+
+test('workers: all get the certificate that was there at SIGHUP, also one that takes it when the files have changed again', async () => {
+  const other = await createWorld();
+  const { flags, install, spoil } = createTlsFiles(other);
+  const delayed = join(other.folder, 'delayed');
+  install('first');
+  const oneWorker = ['--workers', '1', '--verifier-threads', '1', ...flags];
+  const renewed = await startServer(other, oneWorker, { NODE_OPTIONS: `--import=${delayingModule(delayed)}` });
+  try {
+    await renewed.printed(/"event":"started"/);
+    writeFileSync(delayed, '');
+    install('second');
+    process.kill(primaryPid(renewed), 'SIGHUP');
+    await expect.poll(() => readFileSync(delayed, 'utf8')).toBe('come'); // the primary has read the files
+    install('third');
+    rmSync(delayed);
+    await renewed.printed(/"event":"reloaded"/);
+    expect(await shownNames(renewed)).toEqual(['second']);
+    spoil();
+    process.kill(primaryPid(renewed), 'SIGHUP');
+    await renewed.printed(/"code":"tls_reload_failed"/);
+    expect(await shownNames(renewed)).toEqual(['second']);
+    expect(renewed.output()).not.toContain('PRIVATE KEY');
+  } finally {
+    await renewed.stop();
+    other.remove();
+  }
+});
+
 /** A module that every process loads first: while the file exists, a worker that is ready does not say so. */
 const holdingModule = (file: string): string => {
   const text = `import { existsSync } from 'node:fs';
