@@ -42,6 +42,12 @@ const stop = async ({ program }: Sandbox, signal: NodeJS.Signals = 'SIGINT'): Pr
   program.child.kill(signal);
   return (await program.finished).code;
 };
+/** An event by the private listener, as `sealpost sandbox set` sends it. */
+const post = async ({ opsUrl }: Pick<Sandbox, 'opsUrl'>, event: object) => {
+  const headers = { 'Content-Type': 'application/json' };
+  const answer = await fetch(`${opsUrl}/sandbox/events`, { method: 'POST', headers, body: JSON.stringify(event) });
+  return [answer.status, await answer.json()] as const;
+};
 const sealpost = async (...args: string[]) => startCommand(args, folder).finished;
 const reportsOf = async (sandbox: Sandbox): Promise<readonly string[]> => {
   const answers = await Promise.all(
@@ -67,14 +73,14 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   const control = (...args: string[]) => sealpost('sandbox', ...args, '--url', first.opsUrl);
   expect((await control('set', 'step', '10s')).stdout).toContain('time        2026-03-13T14:30:10.000Z');
   await control('set', 'level', '4200.55', 'streams=ETH/USD');
-  await control('set', 'depeg', '0.87', 'streams=USDC/USD');
-  await control('set', 'rotate');
+  for (const event of [{ type: 'depeg', price: 0.87, streams: 'USDC/USD' }, { type: 'rotate' }])
+    expect((await post(first, event))[0]).toBe(200);
   const wrong = await control('set', 'jump', 'streams=ETH/USD');
   expect([wrong.code, wrong.stderr]).toEqual([
     2,
     'error: percent: is missing, expected a number from -99.9 to 10000.\n',
   ]);
-  await control('set', 'step', '20s');
+  await post(first, { type: 'step', by: '20s' });
   const shown = await control('show');
   expect(shown.stdout).toContain('2026-03-13T14:30:11Z level streams=ETH/USD price=4200.55');
   expect(shown.stdout).toMatch(/reports {5}\d+ since the start\n/);
@@ -94,7 +100,7 @@ test('sandbox: what is set by flag and at runtime is served, shown, and reproduc
   const again = await start('--scenario', recordFile, '--paused', '--dir', 'kept');
   const second = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--dir', 'kept');
   expect([second.code, second.stderr]).toEqual([3, expect.stringContaining('A sandbox is running in')]);
-  await sealpost('sandbox', 'set', 'step', '30s', '--url', again.opsUrl);
+  await post(again, { type: 'step', by: '30s' });
   expect([again.userId, again.secret]).toEqual([first.userId, first.secret]);
   expect(await reportsOf(again)).toEqual(reports);
   expect(await stop(again)).toBe(0);
@@ -127,9 +133,7 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
     '2',
   );
   expect(sandbox.feedIds).toEqual([feedId]);
-  expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).stdout).toContain(
-    'reports     3 since the start\n',
-  );
+  expect(await post(sandbox, { type: 'step', by: '5s' })).toMatchObject([200, { state: { reports: { stored: 3 } } }]);
   const answer = await fetchSigned(sandbox.url, `/api/v1/reports/latest?feedID=${feedId}`, sandbox);
   const { report } = (await answer.json()) as { report: { observationsTimestamp: number; fullReport: `0x${string}` } };
   expect(report.observationsTimestamp).toBe(1_773_412_203);
@@ -143,33 +147,17 @@ test('sandbox: recorded reports are replayed from the start on, signed again', a
   expect(readdirSync(folder).filter((name) => name.startsWith('sealpost-sandbox-'))).toEqual([]);
 });
 
-test('sandbox: it listens where it is told to, and its private listener on this machine unless told otherwise', async () => {
-  const api = await start('--listen', 'localhost:0', '--past', '0');
-  expect([new URL(api.url).hostname, new URL(api.opsUrl).hostname]).toEqual(['localhost', '127.0.0.1']);
-  expect((await fetchSigned(api.url, '/api/v1/feeds', api)).status).toBe(200);
-  expect(await stop(api)).toBe(0);
-  const both = await start('--ops-listen', 'localhost:0', '--past', '0');
-  expect([new URL(both.url).hostname, new URL(both.opsUrl).hostname]).toEqual(['127.0.0.1', 'localhost']);
-  expect((await sealpost('sandbox', 'show', '--url', both.opsUrl)).code).toBe(0);
-  expect(await stop(both)).toBe(0);
-});
-
 test('sandbox: POST /sandbox/events pushes exact reports, which are served as they were answered', async () => {
   const where = ['--at', '2026-03-13T14:30:00Z', '--paused', '--past', '0', '--streams', 'ETH/USD,AAPL/USD'];
-  const sandbox = await start(...where);
-  const post = async (body: unknown) => {
-    const headers = { 'Content-Type': 'application/json' };
-    const answer = await fetch(`${sandbox.opsUrl}/sandbox/events`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    });
-    return [answer.status, await answer.json()] as const;
-  };
+  const sandbox = await start(...where, '--listen', 'localhost:0');
+  expect([new URL(sandbox.url).hostname, new URL(sandbox.opsUrl).hostname]).toEqual(['localhost', '127.0.0.1']);
   const read = async (query: string) => (await fetchSigned(sandbox.url, `/api/v1/reports${query}`, sandbox)).json();
   const t0 = 1_773_412_200;
   const push = { type: 'push', stream: 'ETH/USD', price: '4200.123456789012345678' };
-  const [status, { events, state }] = await post([push, { ...push, price: '4201', bid: '4200.5', ask: '4201.5' }]);
+  const [status, { events, state }] = await post(sandbox, [
+    push,
+    { ...push, price: '4201', bid: '4200.5', ask: '4201.5' },
+  ]);
   expect([status, state.time, events.map((event: { time: string }) => event.time)]).toEqual([
     200,
     '2026-03-13T14:30:02.000Z',
@@ -181,30 +169,30 @@ test('sandbox: POST /sandbox/events pushes exact reports, which are served as th
   const bodyOf = (report: { fullReport: `0x${string}` }) => decodeReportBody(decodeFullReport(report.fullReport).body);
   expect(bodyOf(events[0].report)).toMatchObject({ price: 4_200_123456789012345678n, observationsTimestamp: t0 + 1 });
   expect(bodyOf(events[1].report)).toMatchObject({ bid: 4_200_500000000000000000n, ask: 4_201_500000000000000000n });
-  expect((await sealpost('sandbox', 'set', 'step', '5s', '--url', sandbox.opsUrl)).code).toBe(0);
+  await post(sandbox, { type: 'step', by: '5s' });
   expect(await read(`/latest?feedID=${feedId}`)).toEqual({ report: events[1].report }); // no simulated report follows
   const late = { ...push, price: '4199', observedAt: t0 + 6, validFrom: t0 + 4 };
-  const [, lateAnswer] = await post(late);
+  const [, lateAnswer] = await post(sandbox, late);
   expect(bodyOf(lateAnswer.events[0].report)).toMatchObject({
     validFromTimestamp: t0 + 4,
     observationsTimestamp: t0 + 6,
   });
-  expect(await post({ ...late, price: '1' })).toMatchObject([
+  expect(await post(sandbox, { ...late, price: '1' })).toMatchObject([
     400,
     { code: 'malformed_argument', field: 'observedAt', error: expect.stringContaining('was rejected') },
   ]);
   const stock = { type: 'push', stream: 'AAPL/USD', price: '190.5' };
-  const [, stockAnswer] = await post({ ...stock, fields: { marketStatus: 1 } });
+  const [, stockAnswer] = await post(sandbox, { ...stock, fields: { marketStatus: 1 } });
   expect(bodyOf(stockAnswer.events[0].report)).toMatchObject({ marketStatus: 1 });
-  expect(await post({ ...stock, fields: { volume: 1 } })).toMatchObject([400, { field: 'fields.volume' }]);
-  expect(await post({ ...push, price: 'much' })).toMatchObject([
+  expect(await post(sandbox, { ...stock, fields: { volume: 1 } })).toMatchObject([400, { field: 'fields.volume' }]);
+  expect(await post(sandbox, { ...push, price: 'much' })).toMatchObject([
     400,
     {
       field: 'price',
       error: 'price: is "much", expected a decimal as text such as "4200.55" with at most 18 decimals.',
     },
   ]);
-  expect(await post({ ...push, stream: 'DOGE/USD' })).toMatchObject([400, { field: 'stream' }]);
+  expect(await post(sandbox, { ...push, stream: 'DOGE/USD' })).toMatchObject([400, { field: 'stream' }]);
   const said = await sealpost(
     'sandbox',
     'set',
@@ -221,10 +209,10 @@ test('sandbox: POST /sandbox/events pushes exact reports, which are served as th
   const reports = await reportsOf(sandbox);
   expect(await stop(sandbox)).toBe(0);
   const again = await start('--scenario', recordFile, '--paused');
-  await sealpost('sandbox', 'set', 'step', '20s', '--url', again.opsUrl);
-  await sealpost('sandbox', 'set', 'clear', '--url', again.opsUrl);
+  await post(again, { type: 'step', by: '20s' });
+  await post(again, { type: 'clear' });
   expect((await reportsOf(again))[0]).toBe(reports[0]);
-  await sealpost('sandbox', 'set', 'step', '5s', '--url', again.opsUrl);
+  await post(again, { type: 'step', by: '5s' });
   expect((await reportsOf(again))[0]).not.toBe(reports[0]); // simulated again
   expect(await stop(again)).toBe(0);
 });
@@ -263,7 +251,18 @@ test('sandbox: --prices signs exactly the prices of a CSV file at their times, a
     '2026-03-13T14:30:04Z,ETH/USD,4199',
   ];
   writeFileSync(file, `time,stream,price\n${rows.join('\n')}\n`);
-  const sandbox = await start('--prices', file, '--paused', '--account', 'alice=FOO/USD', '--account', 'bob=public');
+  const sandbox = await start(
+    '--prices',
+    file,
+    '--paused',
+    '--account',
+    'alice=FOO/USD',
+    '--account',
+    'bob=public',
+    '--ops-listen',
+    'localhost:0',
+  );
+  expect([new URL(sandbox.url).hostname, new URL(sandbox.opsUrl).hostname]).toEqual(['127.0.0.1', 'localhost']);
   expect(sandbox.feedIds).toHaveLength(2);
   expect((await sealpost('sandbox', 'set', 'step', '20s', '--url', sandbox.opsUrl)).stdout).toContain('14:30:20.000Z');
   const state = (await (await fetch(`${sandbox.opsUrl}/sandbox`)).json()) as {
