@@ -1,8 +1,8 @@
 // What /readyz says of a node that serves, but not with everything it has.
 import { rmSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { createWorld, type Server, startServer } from './support/real-program.ts';
-import { startPostgres } from './support/running-postgres.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createWorld, type Server, startServer, type World } from './support/real-program.ts';
+import { type RunningPostgres, startPostgres } from './support/running-postgres.ts';
 
 const probe = async ({ opsUrl }: Server) => (await (await fetch(`${opsUrl}/readyz`)).json()) as object;
 
@@ -24,12 +24,23 @@ test('readiness: while a worker cannot be replaced, the node is ready and says s
   }
 });
 
-test('readiness: accounts and streams that cannot be read after a change are named for every process, until they can', async () => {
-  const postgres = await startPostgres({ durable: true });
-  const world = await createWorld(postgres.url('readiness'));
-  const server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
-  const database = postgres.connect();
-  try {
+describe('on PostgreSQL', () => {
+  let postgres: RunningPostgres;
+  let world: World;
+  let server: Server;
+  beforeAll(async () => {
+    postgres = await startPostgres({ durable: true });
+    world = await createWorld(postgres.url('readiness'));
+    server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    world?.remove();
+    await postgres?.stop();
+  });
+
+  test('readiness: accounts and streams that cannot be read after a change are named for every process, until they can', async () => {
+    const database = postgres.connect();
     expect(await probe(server)).toEqual({ ready: true, reasons: [] });
     await database.unsafe('ALTER TABLE readiness.records RENAME TO elsewhere');
     await database.unsafe("UPDATE readiness.counters SET value = value + 1 WHERE name = 'admin'");
@@ -45,27 +56,16 @@ test('readiness: accounts and streams that cannot be read after a change are nam
       });
     await database.unsafe('ALTER TABLE readiness.elsewhere RENAME TO records');
     await expect.poll(() => probe(server)).toEqual({ ready: true, reasons: [] });
-  } finally {
-    await server.stop();
-    world.remove();
-    await postgres.stop();
-  }
-});
+  });
 
-test('readiness: a database that can lose what was acknowledged is in /readyz, the log and the metrics, until it no longer can', {
-  timeout: 60_000,
-}, async () => {
-  const postgres = await startPostgres({ durable: true });
-  const world = await createWorld(postgres.url('risky'));
-  const server = await startServer(world, ['--workers', '1', '--verifier-threads', '1']);
-  const database = postgres.connect();
-  const fsync = async (value: string): Promise<void> => {
-    await database.unsafe(`ALTER SYSTEM SET fsync = ${value}`);
-    await database`SELECT pg_reload_conf()`;
-  };
-  const metric = async (): Promise<string | undefined> =>
-    /^sealpost_store_durability_reduced (\d)$/m.exec(await (await fetch(`${server.opsUrl}/metrics`)).text())?.[1];
-  try {
+  test('readiness: a database that can lose what was acknowledged is in /readyz, the log and the metrics, until it no longer can', async () => {
+    const database = postgres.connect();
+    const fsync = async (value: string): Promise<void> => {
+      await database.unsafe(`ALTER SYSTEM SET fsync = ${value}`);
+      await database`SELECT pg_reload_conf()`;
+    };
+    const metric = async (): Promise<string | undefined> =>
+      /^sealpost_store_durability_reduced (\d)$/m.exec(await (await fetch(`${server.opsUrl}/metrics`)).text())?.[1];
     expect([await probe(server), await metric()]).toEqual([{ ready: true, reasons: [] }, '0']);
     await fsync('off');
     await server.printed(/"level":"error".*"event":"durabilityReduced","reason":"fsync is off/);
@@ -76,9 +76,5 @@ test('readiness: a database that can lose what was acknowledged is in /readyz, t
     await fsync('on');
     await server.printed(/"level":"info".*"event":"durabilityRestored"/);
     expect([await probe(server), await metric()]).toEqual([{ ready: true, reasons: [] }, '0']);
-  } finally {
-    await server.stop();
-    world.remove();
-    await postgres.stop();
-  }
+  });
 });
