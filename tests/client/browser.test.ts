@@ -1,18 +1,20 @@
-// The client against the service in Node and in a browser, one suite for both. The page has another origin than the API, as pages have.
+// The client against the service in a browser; tests/client/reads.test.ts and stream.test.ts are the same for Node. The page has another origin than
+// the API, as pages have.
 import { toSignerSetsJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredReport } from '../../server/src/store/store.ts';
 import { bundleForPage, openBrowser, openBrowserTimeoutMs, openSite } from '../support/browser.ts';
+import { countOf } from '../support/full-count.ts';
 import { type FailingNetwork, openFailingNetwork } from '../support/proxies/failing-network.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
-import { askSession, createSession, type Session, type SessionOptions } from './session.ts';
+import type { Session, SessionOptions } from './session.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into results whose shape is what they test
 type Ask = (name: keyof Session, ...args: readonly unknown[]) => Promise<any>;
 
-/** Where sessions run. */
+/** A page that sessions run in. */
 type Place = {
   /** Opens another client. */
   readonly open: (options: SessionOptions) => Promise<Ask>;
@@ -20,15 +22,6 @@ type Place = {
   readonly console: () => string;
   readonly close: () => Promise<void>;
 };
-
-const openNode = async (): Promise<Place> => ({
-  open: async (options) => {
-    const session = createSession(options);
-    return async (name, ...args) => JSON.parse(await askSession(session, name, args));
-  },
-  console: () => '',
-  close: async () => {},
-});
 
 const pageScript = `
   import { askSession, createSession } from './tests/client/session.ts';
@@ -62,6 +55,8 @@ const { report, signerSets } = await createSignedReports();
 const now = 1_763_200_000;
 const [first, second, empty] = [secondStream(1), secondStream(2), secondStream(3)];
 const one = 10n ** 18n;
+/** The stream under test calls half a second silence. */
+const silentMs = countOf(2_000, 10_000);
 
 const shown = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport) => ({
   feedID: feedId,
@@ -79,16 +74,13 @@ const stored = [
 ];
 const of = (feedId: string) => stored.filter((item) => item.feedId === feedId).map(shown);
 
-describe.each([
-  ['Node', openNode],
-  ['Chromium', openChromium],
-])('client in %s', (where, openPlace) => {
+describe('client in Chromium', () => {
   let place: Place;
   let service: Service;
   let account: Credentials;
 
   beforeAll(async () => {
-    place = await openPlace();
+    place = await openChromium();
     const streams = [first, second, empty].map((feedId) => testStream(feedId));
     service = await openService(streams, signerSets, () => now * 1_000, { requestsPerSecond: 1_000 });
     account = await service.addAccount(['public']);
@@ -269,7 +261,7 @@ describe.each([
       await close();
     });
 
-    test('the network drops packets silently for ten seconds: every report once, in order', async () => {
+    test(`the network drops packets silently for ${silentMs / 1_000} s: every report once, in order`, async () => {
       const from = network.nextSecond();
       const { received, receive, states, close } = await openStream({ from, silenceMs: 500 });
       await network.ingest(3);
@@ -277,7 +269,7 @@ describe.each([
       const told = (await states()).length;
       const noticed = () =>
         expect.poll(async () => (await states()).slice(told).map(({ phase }) => phase)).toContain('reconnecting');
-      await network.vanish(receive, noticed, 10_000);
+      await network.vanish(receive, noticed, silentMs);
       expect(received).toEqual(await network.storedFrom(from));
       await close();
     });
@@ -303,7 +295,7 @@ describe.each([
       expect((await ask('states')).at(-1)).toMatchObject({ phase: 'closed', error: { code: 'unauthorized' } });
     });
 
-    test.runIf(where === 'Chromium')('a WebSocket is refused in words that say what to do instead', async () => {
+    test('a WebSocket is refused in words that say what to do instead', async () => {
       const { userId, secret, feedId } = network.world;
       const ask = await place.open({ baseUrl: network.proxy.url, userId, secret });
       await ask('openStream', [feedId], { transport: 'websocket' });

@@ -1,4 +1,4 @@
-// What tests have a client do, in Node or in a page. Arguments and results are JSON, so that both can be asked the same and compared.
+// What tests have a client do in a page. Arguments and results are JSON.
 import {
   type Client,
   type ClientOptions,
