@@ -1,7 +1,7 @@
 // Who reads what: 20 accounts × 50 streams × every route that names streams, against a table that this test works out itself.
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countOf, seedOf, tally } from './support/full-count.ts';
+import { countOf, isFull, seedOf, tally } from './support/full-count.ts';
 import { createRandom } from './support/random.ts';
 import { type Credentials, openService, type Reply, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
@@ -184,8 +184,10 @@ const forEachAccount = async (act: (account: (typeof accounts)[number]) => Promi
 test('entitlements: every account reads exactly its own streams, on every route', async () => {
   let asked = 0;
   await forEachAccount(async (account) => {
-    for (const row of rows) {
-      for (const { route, target, without } of singles) {
+    for (const [i, row] of rows.entries()) {
+      for (const [j, { route, target, without }] of singles.entries()) {
+        // In `npm test` each account asks for each stream on one route or two, and on each route for streams of every kind.
+        if (!isFull && (i + j + accounts.indexOf(account)) % 4 > 0) continue;
         asked += 1;
         const reply = await service.call(target(row.feedId), { as: account.credentials });
         const expected = mayRead(account, row) ? (row.hasReports ? 200 : without) : 401;

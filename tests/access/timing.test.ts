@@ -5,7 +5,7 @@ import { authHeaders, type FeedId, signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { openStore } from '../../server/src/store/open.ts';
-import { countOf, isFull, seedOf, tally, tallyControl } from '../support/full-count.ts';
+import { countOf, inFull, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { createRandom } from '../support/random.ts';
 import { head, type RawAnswer, toLines } from '../support/raw-http.ts';
 import { createWorld, type Server, startProgram, startServer, type World } from '../support/real-program.ts';
@@ -94,21 +94,27 @@ test(`timing: unknown users and wrong signatures get one answer, ${userRequests}
 /** A difference that is beyond doubt. */
 const clearT = 20;
 
-test('timing: the control, which rejects unknown users early, answers the same and sooner', async () => {
-  const userId = crypto.randomUUID();
-  const file = fileURLToPath(new URL('./timing-control.ts', import.meta.url));
-  const program = startProgram(['--conditions=source', '--import', 'tsx', file, userId], process.cwd());
-  const [, port = ''] = await program.printed(/^\{"port":(\d+)\}$/m);
-  const answers = new Set<string>();
-  const kinds: readonly RequestKind[] = [forgedBy(userId), forgedBy()];
-  const times = await measureKinds(Number(port), kinds, userRequests / 2, roll, (answer) => answers.add(blank(answer)));
-  program.child.kill();
-  const [known = [], stranger = []] = times;
-  const [atNine] = compareTimes(known, stranger);
-  tallyControl({ 't of the difference': Math.abs(atNine?.t ?? 0) });
-  if (isFull) expect(Math.abs(atNine?.t ?? 0)).toBeGreaterThan(clearT);
-  expect(answers.size).toBe(1);
-}, 600_000);
+inFull(
+  'timing: the control, which rejects unknown users early, answers the same and sooner',
+  async () => {
+    const userId = crypto.randomUUID();
+    const file = fileURLToPath(new URL('./timing-control.ts', import.meta.url));
+    const program = startProgram(['--conditions=source', '--import', 'tsx', file, userId], process.cwd());
+    const [, port = ''] = await program.printed(/^\{"port":(\d+)\}$/m);
+    const answers = new Set<string>();
+    const kinds: readonly RequestKind[] = [forgedBy(userId), forgedBy()];
+    const times = await measureKinds(Number(port), kinds, userRequests / 2, roll, (answer) =>
+      answers.add(blank(answer)),
+    );
+    program.child.kill();
+    const [known = [], stranger = []] = times;
+    const [atNine] = compareTimes(known, stranger);
+    tallyControl({ 't of the difference': Math.abs(atNine?.t ?? 0) });
+    expect(Math.abs(atNine?.t ?? 0)).toBeGreaterThan(clearT);
+    expect(answers.size).toBe(1);
+  },
+  600_000,
+);
 
 const streamPairs = countOf(320, 100_000);
 
