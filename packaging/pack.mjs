@@ -1,5 +1,6 @@
 // Builds every package in a copy of the sources and packs them into one folder: `npm run pack [-- FOLDER]`, dist-packages by default.
-// A copy, because a dist/ in the work tree may hold files whose sources are gone, and may change while it is packed.
+// A copy, because a dist/ in the work tree may hold files whose sources are gone, and may change while it is packed. With `--built` after the folder it
+// comes along, and what is up to date is not compiled again.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -21,6 +22,8 @@ const readManifest = (folder) => JSON.parse(readFileSync(join(root, folder, 'pac
 const { workspaces } = readManifest('.');
 const names = new Map(workspaces.map((folder) => [folder, readManifest(folder).name]));
 
+const isBuilt = process.argv[3] === '--built';
+
 const serverPackages = ['@sealpost/protocol', '@sealpost/client', '@sealpost/simulator', 'sealpost'];
 
 const run = (command, args, cwd) =>
@@ -28,7 +31,8 @@ const run = (command, args, cwd) =>
 
 /** Copies what a build reads. The explorer's built files come along: they are built again only when its sources have changed. */
 const copySources = (stage) => {
-  const isSource = (path) => !/^(node_modules|dist|data.*|public-.*)$/.test(basename(path));
+  const isSource = (path) =>
+    !/^(node_modules|data.*|public-.*)$/.test(basename(path)) && (isBuilt || basename(path) !== 'dist');
   for (const path of [
     'package.json',
     'package-lock.json',
@@ -37,7 +41,7 @@ const copySources = (stage) => {
     'packaging',
     ...workspaces,
   ])
-    cpSync(join(root, path), join(stage, path), { recursive: true, filter: isSource });
+    cpSync(join(root, path), join(stage, path), { recursive: true, preserveTimestamps: true, filter: isSource });
 };
 
 /** The packages that are installed, except ours: those are the copies. */
