@@ -1,5 +1,5 @@
 // The process that runs one target's inputs. It writes each input down before it runs it, so that its parent knows which one hung or crashed it.
-import { openSync, readFileSync, writeSync } from 'node:fs';
+import { openSync, writeSync } from 'node:fs';
 import { readCorpus } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 import { targets } from './targets.ts';
@@ -13,8 +13,6 @@ export type Order = {
   /** Where the input that runs now is written down. */
   readonly current: string;
   readonly corpus?: string | undefined;
-  /** A file with the only input to run. */
-  readonly only?: string;
 };
 
 export type Message =
@@ -53,12 +51,11 @@ if (row === undefined) throw new Error(`${order.name} is not a target.`);
 const target = await row.open();
 const corpus = readCorpus(order.name, order.corpus).map(({ input }) => input);
 const fuzzer = createFuzzer(target, { seed: order.seed, corpus, onRun: createNotes(order.current) });
-const findings = order.only === undefined ? [...(await fuzzer.runPool())] : [];
-if (order.only !== undefined) findings.push(...[(await fuzzer.runOne(readFileSync(order.only))) ?? []].flat());
+const findings = await fuzzer.runPool();
 for (const { message, input } of findings) await tell({ kind: 'finding', message, input: input.toString('hex') });
 let toldMs = 0;
 let count = findings.length;
-while (order.only === undefined && !isStopped && fuzzer.runs() < order.runs && count < findingsMax) {
+while (!isStopped && fuzzer.runs() < order.runs && count < findingsMax) {
   const finding = await fuzzer.next();
   if (finding !== undefined) {
     count += 1;

@@ -1,12 +1,11 @@
 // Runs a target in a child process at low priority, for a time or a number of inputs. A child that hangs, crashes or takes too much memory is a
-// finding: the input is run again alone, and if it does the same, it is shortened.
+// finding, with the input that it ran last.
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../support/source-tree.ts';
 import type { Message, Order } from './child.ts';
-import { minimize } from './minimize.ts';
 import type { Finding } from './target.ts';
 import { targets } from './targets.ts';
 
@@ -20,8 +19,6 @@ export type TargetRun = {
   readonly signal?: AbortSignal;
   readonly onFinding?: (finding: Finding) => void;
   readonly hangMs?: number;
-  /** Processes started at most to shorten an input that hangs or crashes one. */
-  readonly shorteningTries?: number;
 };
 
 export type TargetResult = {
@@ -31,7 +28,7 @@ export type TargetResult = {
   readonly findings: readonly Finding[];
 };
 
-/** An input that takes more CPU than this hangs; on a busy machine a process that waits for its turn takes none. It is run again alone before that is said. */
+/** An input that takes more CPU than this hangs; on a busy machine a process that waits for its turn takes none. */
 const hangDefaultMs = 20_000;
 /** An input that waits forever takes no CPU. */
 const waitsPerHang = 15;
@@ -40,7 +37,6 @@ const rssMax = 1.5 * 2 ** 30;
 const heapMegabytesMax = 768;
 /** Children that hang or crash before the target is given up. */
 const endingsMax = 5;
-const shorteningTriesDefault = 24;
 
 type Ending = 'done' | 'hang' | 'crash' | 'memory';
 
@@ -135,40 +131,15 @@ const endingTexts: Readonly<Record<Exclude<Ending, 'done'>, string>> = {
   memory: 'the process takes too much memory',
 };
 
-/** Is the ending this input's own? Then the shortest input that has it. */
-const confirm = async (
-  order: Order,
-  found: ChildRun,
-  folder: string,
-  hangMs: number,
-  tries: number,
-): Promise<Finding | undefined> => {
-  const only = join(folder, 'only');
-  const endsAlike = async (input: Buffer): Promise<boolean> => {
-    writeFileSync(only, input);
-    rmSync(order.current, { force: true }); // or the process seems to be at the last input of the one before while it starts
-    return (await runChild({ ...order, only }, hangMs, undefined, () => {})).ending === found.ending;
-  };
-  if (found.ending === 'done' || !(await endsAlike(found.input))) return undefined;
-  const input = await minimize(found.input, endsAlike, tries);
-  const last =
-    found.output
-      .trim()
-      .split('\n')
-      .find((line) => /error/i.test(line)) ?? '';
-  return { kind: found.ending, message: `${endingTexts[found.ending]} ${last}`.trim(), input };
+/** The input that ran last, as it is. */
+const findingOf = ({ ending, input, output }: ChildRun): Finding => {
+  const kind = ending === 'done' ? 'crash' : ending;
+  return { kind, message: `${endingTexts[kind]} ${output.trim().slice(-600)}`.trim(), input };
 };
-
-/** What cannot be shown again with one input is a finding too, with the last input and the output. */
-const unconfirmed = ({ ending, input, output }: ChildRun): Finding => ({
-  kind: ending === 'done' ? 'crash' : ending,
-  message: `the process ended or hung, but not with its last input alone: ${output.trim().slice(-600)}`,
-  input,
-});
 
 /** Runs the target's corpus, then mutations. */
 export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
-  const { name, signal, hangMs = hangDefaultMs, shorteningTries = shorteningTriesDefault } = run;
+  const { name, signal, hangMs = hangDefaultMs } = run;
   const folder = mkdtempSync(join(tmpdir(), `sealpost-fuzz-${name}-`));
   const endMs = run.minutes === undefined ? Number.MAX_SAFE_INTEGER : Date.now() + run.minutes * 60_000;
   const findings: Finding[] = [];
@@ -195,7 +166,7 @@ export const runTarget = async (run: TargetRun): Promise<TargetResult> => {
       cpuMs += ended.cpuMs;
       now = 0;
       if (ended.ending === 'done' || signal?.aborted) break;
-      add((await confirm(order, ended, folder, hangMs / 4, shorteningTries)) ?? unconfirmed(ended));
+      add(findingOf(ended));
       seed += 1; // the same one would end the same way
     }
   } finally {
