@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import postgres from 'postgres';
 import { freePort } from './free-port.ts';
+import { moveUnlessThere } from './runtimes.ts';
 
 export type RunningPostgres = {
   readonly port: number;
@@ -62,13 +63,24 @@ export type PostgresOptions = { readonly durable?: boolean };
 /** Starts a server on a free port of this machine. */
 export const startPostgres = async ({ durable = false }: PostgresOptions = {}): Promise<RunningPostgres> => {
   const folder = createFolder();
+  const home = process.env.SEALPOST_TEST_HOME;
+  const template = home && join(home, 'new-database');
+  if (template && existsSync(template)) execFileSync('cp', ['-a', template, `${folder}/data`]);
+  else createFiles(folder, template);
+  return run(folder, durable);
+};
+
+/** initdb takes 2 s of CPU: the first file of a test run keeps what it made, for the others to copy. */
+const createFiles = (folder: string, template: string | undefined): void => {
   const flags = ['--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C'];
   execFileSync(findBinaries().initdb, [`--pgdata=${folder}/data`, ...flags], {
     ...unprivileged,
     cwd: folder,
     stdio: 'pipe',
   });
-  return run(folder, durable);
+  if (!template) return;
+  execFileSync('cp', ['-a', `${folder}/data`, `${template}.${process.pid}`]);
+  moveUnlessThere(`${template}.${process.pid}`, template);
 };
 
 /** Starts a standby that follows a running server, under the name `standby`. */
