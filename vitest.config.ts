@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest, in this order: begun early, nothing runs alone at the end while the other core waits. */
-const longest = ['/tests/package', '/tests/client/runtimes', '/tests/explorer/', '/tests/sandbox', '/tests/'];
+const longest = ['/tests/explorer/', '/tests/package', '/tests/sandbox', '/tests/client/runtimes', '/tests/'];
 
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {
@@ -25,7 +25,9 @@ const quick = [
 const notQuick = [
   'server/src/ingest/ingest-postgres.test.ts',
   'server/src/live/event-stream.test.ts',
-  'simulator/src/cli.test.ts',
+  'server/src/observe/log.test.ts',
+  'server/src/runtime/{one-core,process-lock}.test.ts',
+  'testing/src/process.test.ts',
 ];
 const whole = [
   '**/*.fuzz.ts',

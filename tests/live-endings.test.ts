@@ -141,7 +141,7 @@ test('endings: a drain ends with the close frames of a client that keeps its con
   client.destroy();
 });
 
-const idleCount = countOf(1_000, 5_000);
+const idleCount = countOf(300, 5_000);
 
 test('endings: many idle connections all get the report that comes at last, and a drain ends each with 1001', async () => {
   const running = await openWith({ socketsPerAccount: idleCount });

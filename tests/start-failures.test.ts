@@ -60,15 +60,15 @@ type Failure = {
 
 const failures: readonly Failure[] = [
   {
-    part: 'demo: the thread that writes throws',
+    part: 'serve: the thread that writes throws',
     broken: { 'store/lmdb/write/writer-thread.js': throwing },
-    args: demoArgs,
+    args: serveArgs,
     says: /^error: The writer thread of .* is not running: broken on purpose\. Retry shortly\.$/m,
   },
   {
-    part: 'demo: a thread that verifies ends',
+    part: 'serve: a thread that verifies ends',
     broken: { 'ingest/verifier-thread.js': exiting },
-    args: demoArgs,
+    args: serveArgs,
     says: /^error: A verifier thread is not running: exit code 7\. Retry shortly\.$/m,
   },
   {
@@ -113,7 +113,7 @@ const failures: readonly Failure[] = [
 ];
 
 const hangs: readonly (readonly [string, Replacements, () => readonly string[], string])[] = [
-  ['the writer', { 'store/lmdb/write/writer-thread.js': hanging }, demoArgs, 'the thread that writes to the store'],
+  ['the writer', { 'store/lmdb/write/writer-thread.js': hanging }, serveArgs, 'the thread that writes to the store'],
   ['the verifier', { 'ingest/verifier-thread.js': hanging }, serveArgs, 'the threads that verify signatures'],
   ['the network', { 'cli/commands/demo/thread.js': hanging }, demoArgs, 'the first reports of the simulated network'],
   ['a worker', { 'cluster/worker.js': hanging }, () => serveArgs('--workers', '1'), 'worker 1'],

@@ -9,7 +9,7 @@ import { buildPrograms, ended, linesOf, type Programs } from '../faults/programs
 import { isFull, tally, tallyControl } from '../support/full-count.ts';
 import { allCases, type Case, callsPrograms, runFailingCalls } from './cases.ts';
 import { createPreload, missingCompiler, type Preload, type Rule } from './preload.ts';
-import { type CallsWorld, createCallsWorld, startCallsNode } from './world.ts';
+import { type CallsWorld, createCallsWorld } from './world.ts';
 
 const missing = missingCompiler();
 let programs: Programs;
@@ -70,24 +70,6 @@ test('failing calls: whoever takes a report for stored because it was sent loses
   const { lost } = await runFailingCalls(programs, preload, world, cases, { believed: 'sent' });
   tallyControl({ lost });
   expect(lost).toBeGreaterThan(0);
-});
-
-test('failing calls: a node without descriptors says so in its log and its probe, and no longer once there are some', async ({
-  skip,
-}) => {
-  if (missing !== undefined) skip(missing);
-  const node = await startCallsNode(programs, preload, world);
-  try {
-    await node.probe(); // its connection is open from now on
-    preload.fail({ call: 'open', error: 'EMFILE', times: forever, path: '/dev/null' });
-    await expect.poll(node.probe).toContain('no file descriptors are left');
-    await expect.poll(node.log).toContain('no_descriptors');
-    preload.heal();
-    await expect.poll(node.probe).not.toContain('descriptors');
-  } finally {
-    preload.heal();
-    await node.kill();
-  }
 });
 
 /** Makes a store in a new process while a call fails; returns what it prints. */

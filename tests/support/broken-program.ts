@@ -1,6 +1,6 @@
 // The built program with one of its modules replaced, to see how a start fails.
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Program, startProgram } from './real-program.ts';
 import { root } from './source-tree.ts';
@@ -20,14 +20,14 @@ export const requireBuild = (): void => {
 export const startBroken = (replacements: Replacements, args: readonly string[], cwd: string): Program => {
   const folder = mkdtempSync(join(root, 'data-broken-')); // inside the project, so that packages are found
   folders.push(folder);
-  const isNeeded = (path: string): boolean => !/\.(?:map|d\.ts)$/.test(path);
-  cpSync(join(root, 'server/dist'), join(folder, 'dist'), { recursive: true, filter: isNeeded });
+  execFileSync('cp', ['-al', join(root, 'server/dist'), join(folder, 'dist')]); // links: what is replaced is removed before
   cpSync(join(root, 'server/package.json'), join(folder, 'package.json'));
   for (const [module, source] of Object.entries(replacements)) {
     const path = join(folder, 'dist', module);
     if (!existsSync(path)) throw new Error(`The build has no module ${module} to replace.`);
-    if (typeof source === 'string') writeFileSync(path, source);
-    else appendFileSync(path, source.append);
+    const text = typeof source === 'string' ? source : `${readFileSync(path, 'utf8')}${source.append}`;
+    rmSync(path);
+    writeFileSync(path, text);
   }
   return startProgram([join(folder, 'dist/cli/main.js'), ...args], cwd);
 };

@@ -62,7 +62,7 @@ export const exchange = (
   });
 
 /** Takes received bytes apart by Content-Length. An answer to HEAD, which has a length and no body, fits here only if another one follows. */
-export const splitAnswers = (received: string): Exchange => {
+const splitAnswers = (received: string): Exchange => {
   const answers: RawAnswer[] = [];
   let rest = received;
   for (;;) {
