@@ -21,13 +21,14 @@ const quick = [
   '{client,explorer,protocol,simulator,testing}/src/**/*.test.ts',
   'server/src/{access,config,connections,http,ingest,live,observe,ops,runtime,store/format,store/memory}/**/*.test.ts',
 ];
-/** Of these with programs or databases of their own. */
+/** Of these with programs, databases or whole servers of their own. */
 const notQuick = [
   'server/src/ingest/ingest-postgres.test.ts',
   'server/src/live/event-stream.test.ts',
   'server/src/observe/log.test.ts',
   'server/src/runtime/{one-core,process-lock}.test.ts',
-  'testing/src/process.test.ts',
+  'simulator/src/history.test.ts',
+  'testing/src/sandbox.test.ts',
 ];
 const whole = [
   '**/*.fuzz.ts',
