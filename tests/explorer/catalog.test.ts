@@ -2,7 +2,6 @@
 import { type CatalogEntry, dateFilters, nameFilters } from '@sealpost/protocol';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { isFull } from '../support/full-count.ts';
 import {
   cellsOf,
   count,
@@ -105,14 +104,13 @@ test(
   async () => {
     const prepare = serveCatalog(() => changed('AVAX/USD', { networkType: 'mainnet' }));
     const { page } = await world.openPage({ prepare });
-    for (const [name, { set, query, pairs: expected }] of Object.entries(filters)) {
+    for (const { set, query, pairs: expected } of Object.values(filters)) {
       await ready(page);
-      const filtersButton = page.getByRole('button', { name: /^Filters/ });
-      if ((await filtersButton.getAttribute('aria-expanded')) !== 'true') await filtersButton.click();
+      await page.getByRole('button', { name: /^Filters/ }).click();
       await set(page);
       await expectPairs(page, expected);
       await expectSearch(page, `?${query}`);
-      if (isFull || /^(asset_class|created_after)$/.test(name)) await page.reload(); // one of each kind
+      await page.reload();
       await expectPairs(page, expected);
       await expect.poll(() => count(page).textContent()).toBe(`${expected.length} of 26`);
       await page.getByRole('button', { name: /^Remove filter: / }).click();
