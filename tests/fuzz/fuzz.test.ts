@@ -13,7 +13,7 @@ import type { Finding } from './target.ts';
 import { targets } from './targets.ts';
 
 const minutes = 2;
-/** Mutations in `npm test`: the same ones every time. Each one of a backup restores a store, for 0.1 s of CPU. */
+/** Mutations in `npm test`: the same ones every time. Each one of a backup restores a store. */
 const mutationsOf = (name: string): number => (name === 'backup' ? 10 : 40);
 /** Six on each core: a minute of all of them takes two on two cores. How much CPU they got is told, and how many inputs that was. */
 const atOnce = 6 * availableParallelism();

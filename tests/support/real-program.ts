@@ -186,7 +186,7 @@ export const startServer = async (
   const where = ['--store', store, '--key-file', keyFile, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'];
   const settings = {
     SEALPOST_EVENT_LOOP_LAG_MAX_MS: '60000', // a machine that is busy with other tests must not make this server shed
-    SEALPOST_VERIFIER_THREADS: '1', // each takes 0.1 s of CPU to start
+    SEALPOST_VERIFIER_THREADS: '1', // each takes CPU to start
     ...env,
   };
   const program = startCommand(['serve', '--json', ...where, ...args], folder, settings, detached, command);
