@@ -27,7 +27,7 @@ test(
   'history: while a demo loads it, every page says how much is there, and no longer once all of it is',
   async () => {
     let historyLoaded: number | undefined = 0.4;
-    const { page, expectAccessible, screenshot } = await world.openPage({
+    const { page, expectAccessible } = await world.openPage({
       path: '/status',
       prepare: (opened) =>
         opened.route('**/status.json', async (route) => {
@@ -38,7 +38,6 @@ test(
     const banner = page.getByRole('complementary', { name: 'History' });
     await banner.getByText('Loading history, 40 %').waitFor();
     await expectAccessible();
-    await screenshot('history-loads', 'screen');
     historyLoaded = undefined;
     await banner.waitFor({ state: 'detached' });
   },
