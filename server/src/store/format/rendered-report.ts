@@ -27,26 +27,32 @@ const closing = '"}';
 export const renderReport = (report: StoredReport): string =>
   `${renderHead(report.feedId, report)}${hexOf(report.fullReport)}${closing}`;
 
-/** Writes one report as on the wire; returns where it ends. Three pieces are written sooner than one text is made of them, and leave less garbage. */
+/** Writes one report as on the wire, in pieces: made of one text it would be copied once more. Returns where it ends. */
 export const writeRendered = (text: Buffer, start: number, report: StoredReport): number => {
   const digitsAt = start + text.write(renderHead(report.feedId, report), start, 'latin1');
   const end = digitsAt + text.write(hexOf(report.fullReport), digitsAt, 'latin1');
   return end + text.write(closing, end, 'latin1');
 };
 
+/** The same of a report whose bytes are there as hex digits. */
+export const writeDigits = (text: Buffer, start: number, feedId: FeedId, window: Window, digits: Buffer): number => {
+  const digitsAt = start + text.write(renderHead(feedId, window), start, 'latin1');
+  text.set(digits, digitsAt);
+  const end = digitsAt + digits.length;
+  return end + text.write(closing, end, 'latin1');
+};
+
 /** Reports as on the wire, joined by commas. */
 export const renderReports = (reports: readonly StoredReport[]): Buffer => {
-  const length = reports.reduce(
-    (sum, report) => sum + renderedLength(report.feedId, report, report.fullReport.length),
-    Math.max(0, reports.length - 1),
+  const text = Buffer.allocUnsafeSlow(
+    reports.reduce((sum, { feedId, fullReport }) => sum + 1 + renderedLengthMax(feedId, fullReport.length), 0),
   );
-  const text = Buffer.allocUnsafeSlow(length);
   let end = 0;
   for (const report of reports) {
     if (end > 0) text[end++] = comma.charCodeAt(0);
     end = writeRendered(text, end, report);
   }
-  return text;
+  return text.subarray(0, end);
 };
 
 const comma = ',';
@@ -76,67 +82,8 @@ export const tagOfRendered = (json: Buffer): string => {
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');
 
-const namesLength = renderHead('' as FeedId, { validFromMs: 0, observationsMs: 0 }).length - 2; // only its length counts
-
-/** Writes a report as on the wire, given the hex digits of the full report; returns where it ends. */
-export type WriteReport = (text: Buffer, start: number, window: Window, digits: Buffer) => number;
-
-/** Makes a writer of a stream's reports: their heads differ in two times alone, and a copy takes a fifth of putting a text together. */
-export const createReportRenderer = (feedId: FeedId): WriteReport => {
-  const someTime = { validFromMs: tenDigitsMin * 1_000, observationsMs: tenDigitsMin * 1_000 };
-  const head = Buffer.from(renderHead(feedId, someTime), 'latin1');
-  const validFromAt = head.indexOf(`:${tenDigitsMin}`) + 1;
-  const observationsAt = head.indexOf(`:${tenDigitsMin}`, validFromAt) + 1;
-  const writeHead = (text: Buffer, start: number, window: Window): number => {
-    const validFrom = secondOf(window.validFromMs);
-    const observations = secondOf(window.observationsMs);
-    if (!hasTenDigits(validFrom) || !hasTenDigits(observations))
-      return start + text.write(renderHead(feedId, window), start, 'latin1');
-    text.set(head, start);
-    writeTenDigits(text, start + validFromAt, validFrom);
-    writeTenDigits(text, start + observationsAt, observations);
-    return start + head.length;
-  };
-  return (text, start, window, digits) => {
-    const digitsAt = writeHead(text, start, window);
-    text.set(digits, digitsAt);
-    const end = digitsAt + digits.length;
-    // Two bytes are written sooner than a call is made.
-    text[end] = closing.charCodeAt(0);
-    text[end + 1] = closing.charCodeAt(1);
-    return end + closing.length;
-  };
-};
-
-const tenDigitsMin = 1e9;
-/** 2001 to 2106: what fits into 32 bits is divided as an integer. */
-const hasTenDigits = (seconds: number): boolean => seconds >= tenDigitsMin && seconds < 2 ** 32;
-
-const writeTenDigits = (text: Buffer, at: number, seconds: number): void => {
-  let rest = seconds >>> 0;
-  for (let i = at + 9; i >= at; i--) {
-    const tenth = (rest / 10) >>> 0;
-    text[i] = rest - tenth * 10 + zero;
-    rest = tenth;
-  }
-};
-
-const zero = '0'.charCodeAt(0);
-
-/** How many characters a report takes at most, whatever its window. */
+/** How many characters a report takes at most, all ASCII, whatever its window: stored times are milliseconds of 48 bits. */
 export const renderedLengthMax = (feedId: FeedId, fullReportBytes: number): number =>
-  namesLength + feedId.length + 2 * secondsDigitsMax + 2 * fullReportBytes + closing.length;
+  longestHead + feedId.length + 2 * fullReportBytes + closing.length;
 
-/** Stored times are milliseconds of 48 bits. */
-const secondsDigitsMax = 12;
-
-/** How many characters a report takes, all ASCII, without its bytes. */
-export const renderedLength = (feedId: FeedId, window: Window, fullReportBytes: number): number =>
-  namesLength +
-  feedId.length +
-  digitsOf(secondOf(window.validFromMs)) +
-  digitsOf(secondOf(window.observationsMs)) +
-  2 * fullReportBytes +
-  closing.length;
-
-const digitsOf = (seconds: number): number => (hasTenDigits(seconds) ? 10 : String(seconds).length); // without making a text
+const longestHead = renderHead('' as FeedId, { validFromMs: 2 ** 48 - 1, observationsMs: 2 ** 48 - 1 }).length; // only its length counts

@@ -2,7 +2,7 @@
 import { crc32 } from 'node:zlib';
 import type { FeedId } from '@sealpost/protocol';
 import type { DamageLog } from '../damage.ts';
-import { createReportRenderer, renderedLengthMax, renderReport } from '../format/rendered-report.ts';
+import { renderedLengthMax, renderReport, writeDigits } from '../format/rendered-report.ts';
 import { CorruptRecordError, type RenderedReport, type StoredReport, type Window } from '../store.ts';
 import { parseBytea } from './connection.ts';
 
@@ -37,7 +37,7 @@ export const digitsOf = (bytes: Buffer): Buffer =>
     : Buffer.from(parseBytea(bytes.toString('latin1')).toString('hex'), 'latin1');
 
 export const feedBytes = (feedId: FeedId): Buffer => Buffer.from(feedId.slice(2), 'hex');
-export const feedIdOfBytes = (bytes: Uint8Array): FeedId => `0x${Buffer.from(bytes).toString('hex')}` as FeedId; // written from one
+export const feedIdOfBytes = (bytes: Buffer): FeedId => `0x${bytes.toString('hex')}` as FeedId; // written from one
 
 /** Bytes of a key of a batch, of which a feed ID is the first 32, and where in the list, counted from one, the first begins. */
 export const keyBytes = 40;
@@ -76,7 +76,7 @@ const decodeKeys = (value: Buffer): readonly ReportKey[] => {
   const found: ReportKey[] = [];
   for (let at = 0; at < keys.length; at += keyBytes)
     found.push({
-      feedId: knownFeedId(keys.toString('latin1', at, at + 32)),
+      feedId: feedIdOfBytes(keys.subarray(at, at + 32)),
       observationsMs: keys.readUIntBE(at + 34, 6),
     });
   return found;
@@ -96,24 +96,6 @@ const decodeBatch = ({ first_position: first, last_position: last, keys }: Batch
 /** As `decodeBatch`; a damaged batch is noted, and undefined. */
 export const readBatch = (damage: DamageLog, batch: BatchRow): readonly ReportKey[] | undefined =>
   damage.contain({ table: 'appended', key: `${batch.last_position}` }, () => decodeBatch(batch));
-
-/** A memo of something about streams. Only those with reports get here; far more than there ever are is a mistake that shall not fill the memory. */
-const memoOfStreams = <K, V>(make: (key: K) => V): ((key: K) => V) => {
-  const known = new Map<K, V>();
-  return (key) => {
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const made = make(key);
-    if (known.size < 100_000) known.set(key, made);
-    return made;
-  };
-};
-
-/** What writes reports of a stream as on the wire: it takes longer to make than a report to write. */
-const writerOf = memoOfStreams(createReportRenderer);
-
-/** The feed ID of bytes, given as a text of one character each. */
-const knownFeedId = memoOfStreams((latin1: string) => feedIdOfBytes(Buffer.from(latin1, 'latin1')));
 
 /** The checksum is of the report as it is served, which has its stream and whole seconds, and of the milliseconds: what is wrong in the key is found too. */
 const seedOf = ({ validFromMs, observationsMs }: Window): number =>
@@ -158,7 +140,7 @@ export const renderedRoom = (rows: readonly (readonly [FeedId, HexRow])[]): numb
 export const renderRow = (feedId: FeedId, row: HexRow, text: Buffer, start: number): RenderedReport => {
   const window = windowOf(row);
   const { digits } = row;
-  const end = writerOf(feedId)(text, start, window, digits.subarray(checksumDigits));
+  const end = writeDigits(text, start, feedId, window, digits.subarray(checksumDigits));
   const json = text.subarray(start, end);
   const checksum = Number.parseInt(digits.toString('latin1', 0, checksumDigits), 16);
   if (digits.length <= checksumDigits || crc32(json, seedOf(window)) !== checksum)
