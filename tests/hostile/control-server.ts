@@ -18,7 +18,7 @@ const readings: Readonly<Record<string, (query: URLSearchParams, feedId: FeedId)
   '/reports/latest': async (_, feedId) => reports.latest(feedId)?.json ?? '{}',
   '/reports/candles': async (query, feedId) => {
     const [from, to] = [Number(query.get('from')), Number(query.get('to'))];
-    const { candles } = await reports.candles(feedId, { from, to, resolution: 60 });
+    const candles = await reports.candles(feedId, { from, to, resolution: 60 });
     return JSON.stringify(candles.map(({ close }) => String(close)));
   },
   '/reports/coverage': async (query, feedId) => {

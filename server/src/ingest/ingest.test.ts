@@ -210,9 +210,7 @@ test.each(undecodedLayouts)('ingest: %s, signed by a quorum, is stored and read 
     report: { feedID: feedId, ...window, fullReport },
   });
   const minute = Math.floor((now - 300) / 60) * 60;
-  expect(await running.store.reports.candles(feedId, { from: minute, to: minute + 59, resolution: 60 })).toEqual({
-    candles: [],
-  });
+  expect(await running.store.reports.candles(feedId, { from: minute, to: minute + 59, resolution: 60 })).toEqual([]);
   expect(await codeOf(sign(now - 300, undecodedStream(layout, 9)))).toEqual(['refused', 'unknown_stream']);
   const altered = fullReport.replace(feedId.slice(2), secondStream(1).slice(2));
   expect(await codeOf(JSON.stringify({ fullReport: altered }))).toEqual(['refused', 'altered_report']);

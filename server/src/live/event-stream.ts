@@ -5,7 +5,7 @@ import type { FeedId } from '@sealpost/protocol';
 import type { LongWork } from '../access/long-work.ts';
 import { watchStalls } from '../connections/guard.ts';
 import { renderedLengthMax } from '../store/format/rendered-report.ts';
-import { type Appended, type AppendedFilter, CorruptRecordError, type ReportStore } from '../store/store.ts';
+import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, InterceptedTarget, LiveConnection, LiveInterceptor, Tally } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
 import type { Burst, Hub } from './hub.ts';
@@ -159,8 +159,8 @@ const catchUp = async (parts: EventStreamParts, response: ServerResponse, catchi
   if (after === 'foreign' || after > newest || after < newest - resumeReportsMax) return giveUp(newest);
   let position = after;
   const writeSlice = createSliceWriter(parts, writeEvents);
-  const readSlice = async (isOver: () => boolean): Promise<CatchUpStep> => {
-    const next = await readAfter(parts, position, { feedIds: catching.feedIds, isOver });
+  const readSlice = async (): Promise<CatchUpStep> => {
+    const next = await readAfter(parts, position, catching.feedIds);
     const before = position;
     position = next.position;
     if (next.missed) giveUp(position);
@@ -204,10 +204,10 @@ const createSliceWriter =
 const readAfter = async (
   { reports }: EventStreamParts,
   position: number,
-  filter: AppendedFilter,
+  feedIds: ReadonlySet<FeedId>,
 ): Promise<Appended> => {
   try {
-    return await reports.appendedAfter(position, catchUpBatch, filter);
+    return await reports.appendedAfter(position, catchUpBatch, feedIds);
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     return { reports: [], positions: [], position: position + 1, missed: false };

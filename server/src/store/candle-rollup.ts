@@ -16,12 +16,6 @@ export type Candle = {
 /** Buckets of `resolution` seconds, which begin at its multiples, of the minutes that begin from one second to another, both included. */
 export type CandleRange = { readonly from: number; readonly to: number; readonly resolution: number };
 
-/**
- * Candles in ascending order. `next`: the slice ended before this second, and reading continues there; the first bucket of the next
- * slice may be the last one of this.
- */
-export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };
-
 /** What prices did in a range, with the observations that open and close it. */
 export type Rollup = {
   readonly firstMs: number;
@@ -80,15 +74,19 @@ export const rollUpAll = (prices: readonly PricedMoment[]): Rollup | undefined =
     undefined,
   );
 
-/** The candle of everything that two in ascending order cover. */
-export const mergeCandles = (a: Candle, b: Candle): Candle => ({
-  start: a.start,
-  open: a.open,
-  high: greaterOf(a.high, b.high),
-  low: smallerOf(a.low, b.low),
-  close: b.close,
-  reports: a.reports + b.reports,
-});
+/** Adds a candle to those before it; one of the same bucket is merged into the last. */
+export const addCandle = (candles: Candle[], one: Candle): void => {
+  const last = candles.at(-1);
+  if (last?.start !== one.start) candles.push(one);
+  else
+    candles[candles.length - 1] = {
+      ...last,
+      high: greaterOf(last.high, one.high),
+      low: smallerOf(last.low, one.low),
+      close: one.close,
+      reports: last.reports + one.reports,
+    };
+};
 
 /** Roll-ups of some seconds that begin from one second on, up to before another. */
 export type RollupRange = { readonly seconds: number; readonly from: number; readonly end: number };

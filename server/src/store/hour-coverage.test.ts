@@ -26,7 +26,7 @@ const readerOf = (reports: ReportStore) => {
     neighbours: reports.neighbours,
     newestMs: reports.newestMs,
     hourCounts: async (feedId, { from, to }) => {
-      const { candles } = await reports.candles(feedId, { from: from - (from % 3_600), to, resolution: 3_600 });
+      const candles = await reports.candles(feedId, { from: from - (from % 3_600), to, resolution: 3_600 });
       return new Map(candles.map(({ start, reports: count }) => [start, count]));
     },
   };

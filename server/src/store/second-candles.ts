@@ -1,14 +1,8 @@
 // Candles of a second, for every engine: they are read from reports, because roll-ups begin at a minute. Reports without a price that this
 // release can decode are left out, as in roll-ups.
-import {
-  decodeFullReport,
-  type FeedId,
-  headlinePriceOf,
-  ReportFormatError,
-  readReportBody,
-  secondsMax,
-} from '@sealpost/protocol';
-import { type Candle, mergeCandles } from './candle-rollup.ts';
+import { type FeedId, secondsMax } from '@sealpost/protocol';
+import { addCandle, type Candle } from './candle-rollup.ts';
+import { contentsOf } from './format/report-contents.ts';
 import type { ReportStore, StoredReport } from './store.ts';
 
 /** Reads part of a page; what happens in between is up to the caller. */
@@ -55,20 +49,7 @@ const readWholeSeconds = async (reports: Pick<ReportStore, 'page'>, feedId: Feed
 
 /** Adds a report that is observed after those before it. */
 const addReport = (candles: Candle[], report: StoredReport): void => {
-  const price = priceOf(report);
+  const price = contentsOf(report.fullReport)?.price;
   if (price === undefined) return;
-  const one: Candle = { start: secondOf(report), open: price, high: price, low: price, close: price, reports: 1 };
-  const last = candles.at(-1);
-  if (last?.start === one.start) candles[candles.length - 1] = mergeCandles(last, one);
-  else candles.push(one);
-};
-
-const priceOf = ({ fullReport }: StoredReport): bigint | undefined => {
-  try {
-    const hex = Buffer.from(fullReport.buffer, fullReport.byteOffset, fullReport.length).toString('hex');
-    return headlinePriceOf(readReportBody(decodeFullReport(`0x${hex}`).body));
-  } catch (error) {
-    if (error instanceof ReportFormatError) return undefined;
-    throw error;
-  }
+  addCandle(candles, { start: secondOf(report), open: price, high: price, low: price, close: price, reports: 1 });
 };

@@ -7,7 +7,7 @@ import { seedOf, tally } from '../../../tests/support/full-count.ts';
 import { secondStream } from '../../../tests/support/samples.ts';
 import { withPrice } from './format/report-contents.ts';
 import type { AppendOutcome, NewReport, Store, StoredReport } from './store.ts';
-import { expectedCandles, readCandles } from './store-candles.contract.ts';
+import { expectedCandles } from './store-candles.contract.ts';
 import { type EngineUnderTest, trimAll } from './store-samples.fixture.ts';
 
 const streams = [secondStream(1), secondStream(2), secondStream(3)];
@@ -114,7 +114,7 @@ const candlesCommand = fc.constant({
       count += reports.length;
       const priced = reports.map(withPrice);
       for (const resolution of [60, 3_600, 86_400])
-        expect(await readCandles(store, of, { from: 0, to: t0 + 86_400, resolution })).toEqual(
+        expect(await store.reports.candles(of, { from: 0, to: t0 + 86_400, resolution })).toEqual(
           expectedCandles(priced, resolution),
         );
     }

@@ -5,7 +5,7 @@
 // stream windows never overlap, so observation order is validity order. Durable means: survives kill -9 and power loss.
 import { createHash } from 'node:crypto';
 import type { FeedId, SignerSet, Stream } from '@sealpost/protocol';
-import type { CandleRange, CandleSlice } from './candle-rollup.ts';
+import type { Candle, CandleRange } from './candle-rollup.ts';
 import type { KeyHolders, NodeExchange, RetentionRecord } from './nodes.ts';
 
 /** The time a report is valid for, both ends inclusive. */
@@ -61,9 +61,6 @@ export type ReportStats = {
 /** A report to append: with its price it takes part in the minute's roll-up. */
 export type NewReport = StoredReport & { readonly price?: bigint | undefined };
 
-/** What an engine may know at once: a promise for it would cost a twentieth of a whole request. */
-export type AtOnceOrLater<T> = T | Promise<T>;
-
 /** Reports, by stream and time. */
 export type ReportStore = {
   /**
@@ -90,9 +87,9 @@ export type ReportStore = {
   readonly renderedAt: (
     feedIds: readonly FeedId[],
     seconds: number,
-  ) => AtOnceOrLater<readonly (RenderedReport | undefined)[]>;
+  ) => Promise<readonly (RenderedReport | undefined)[]>;
   /** As `page`, rendered for the wire. */
-  readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => AtOnceOrLater<RenderedPage>;
+  readonly renderedPage: (feedId: FeedId, fromSeconds: number, limit: number) => Promise<RenderedPage>;
   /** Up to `limit` windows observed from one second to another, both included, ascending; cheaper than a page. */
   readonly windows: (
     feedId: FeedId,
@@ -100,13 +97,13 @@ export type ReportStore = {
     toSeconds: number,
     limit: number,
   ) => Promise<readonly Window[]>;
-  /** What prices did in a time range, from roll-ups; buckets without reports are absent. `isOver` ends a slice, where the engine reads on this loop. */
-  readonly candles: (feedId: FeedId, range: CandleRange, isOver?: () => boolean) => Promise<CandleSlice>;
+  /** What prices did in a time range, from roll-ups; buckets without reports are absent. Ascending. */
+  readonly candles: (feedId: FeedId, range: CandleRange) => Promise<readonly Candle[]>;
   /**
-   * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With a filter, reports of
+   * Reports in the order in which they were appended, after a position; 0 is before the first. Positions only grow. With `feedIds`, reports of
    * other streams are skipped without being read, and fewer than `limit` may be returned although more follow: `position` says how far it got.
    */
-  readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
+  readonly appendedAfter: (position: number, limit: number, feedIds?: ReadonlySet<FeedId>) => Promise<Appended>;
   /** The position of the last appended report; 0 when there is none. */
   readonly position: () => Promise<number>;
   /** The history that positions count in. */
@@ -152,12 +149,6 @@ export type Lineage = { readonly epoch: Uint8Array; readonly key: Uint8Array };
 
 /** Where a scan resumes. Opaque. */
 export type ScanCursor = string;
-
-/** Which streams to read of what was appended, and when to stop: `isOver` is asked after each report, and now and then between them. */
-export type AppendedFilter = {
-  readonly feedIds: ReadonlySet<FeedId>;
-  readonly isOver: () => boolean;
-};
 
 /**
  * `positions` are those of the reports, one each; `position` is that of the last one, or the one asked with. `missed`: what followed the

@@ -23,13 +23,11 @@ const answerMiss = async ({ feedId, timestamp }: QueryOf<'reportAt'>, context: R
   throw missError(context, feedId, neighbours);
 };
 
-export const reportAt: Handler<'reportAt'> = (query, context) => {
-  const answer = ([found]: readonly (RenderedReport | undefined)[]): Answer | Promise<Answer> =>
-    found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays)
-      ? answerMiss(query, context)
-      : answerWith(found, context);
-  const found = context.reports.renderedAt([query.feedId], query.timestamp);
-  return found instanceof Promise ? found.then(answer) : answer(found);
+export const reportAt: Handler<'reportAt'> = async (query, context) => {
+  const [found] = await context.reports.renderedAt([query.feedId], query.timestamp);
+  return found === undefined || found.observationsMs < retentionEdgeMs(context.reportNowMs, context.retentionDays)
+    ? answerMiss(query, context)
+    : answerWith(found, context);
 };
 
 export type MissReason = 'not_yet' | 'gap' | 'before_first' | 'no_reports' | 'damaged';

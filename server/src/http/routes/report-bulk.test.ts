@@ -17,7 +17,7 @@ test('bulk: why many streams have no report is read in slices, between which the
   };
   turn();
   const reports = {
-    renderedAt: () => feedIds.map(() => undefined),
+    renderedAt: async () => feedIds.map(() => undefined),
     neighbours: async (feedId: FeedId) => {
       nowMs += 0.2;
       inTurn += 1;

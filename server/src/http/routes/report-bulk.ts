@@ -13,7 +13,7 @@ type Found = readonly (RenderedReport | undefined)[];
 /** Streams that are read at once: the embedded engine takes some 20 µs for each. */
 const foundAtOnce = 100;
 
-export const reportBulk: Handler<'reportBulk'> = (query, context) => {
+export const reportBulk: Handler<'reportBulk'> = async (query, context) => {
   const { reports, longWork, userId, client } = context;
   const { feedIds, timestamp } = query;
   const found =
@@ -27,7 +27,7 @@ export const reportBulk: Handler<'reportBulk'> = (query, context) => {
             });
           return all;
         });
-  return found instanceof Promise ? found.then((late) => answer(query, context, late)) : answer(query, context, found);
+  return answer(query, context, await found);
 };
 
 const answer = (query: QueryOf<'reportBulk'>, context: RouteContext, found: Found): Answer | Promise<Answer> => {

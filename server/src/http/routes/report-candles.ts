@@ -1,9 +1,9 @@
-// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for, in slices; candles of a second are read from
+// GET /api/v1/reports/candles: prices rolled up at ingest, merged into the resolution asked for; candles of a second are read from
 // reports. Sealpost extension.
 import { candleBucketsMax, type FeedId, isRolledUp, limits, malformedArgument, type QueryOf } from '@sealpost/protocol';
 import { type LongWork, runForClient } from '../../access/long-work.ts';
 import { createKeptValues, type KeptValues } from '../../runtime/kept-values.ts';
-import { type Candle, type CandleRange, mergeCandles } from '../../store/candle-rollup.ts';
+import type { Candle, CandleRange } from '../../store/candle-rollup.ts';
 import { retentionEdgeMs } from '../../store/retention.ts';
 import { readSecondCandles } from '../../store/second-candles.ts';
 import { checkRange } from '../query.ts';
@@ -48,7 +48,7 @@ const createCandleReader = (
   return async (feedId, range) => {
     if (range.from > range.to) return [];
     return isRolledUp(range.resolution)
-      ? readInSlices(reports, slice, feedId, range)
+      ? slice(() => reports.candles(feedId, range))
       : readSecondCandles(reports, feedId, range, slice, bound);
   };
 };
@@ -61,26 +61,6 @@ const createBound = (to: number) => {
     if (count > reportsMax)
       throw malformedArgument('to', to, `an earlier second: the range has more than ${reportsMax} reports`);
   };
-};
-
-const readInSlices = async (
-  reports: RouteContext['reports'],
-  inSlice: LongWork['slice'],
-  feedId: FeedId,
-  range: CandleRange,
-): Promise<readonly Candle[]> => {
-  const candles: Candle[] = [];
-  for (let from: number | undefined = range.from; from !== undefined; ) {
-    const rest: CandleRange = { ...range, from };
-    const slice = await inSlice((isOver) => reports.candles(feedId, rest, isOver));
-    for (const candle of slice.candles) {
-      const last = candles.at(-1);
-      if (last?.start === candle.start) candles[candles.length - 1] = mergeCandles(last, candle);
-      else candles.push(candle);
-    }
-    from = slice.next;
-  }
-  return candles;
 };
 
 /** Candles as the API sends them, without the brackets around them. */

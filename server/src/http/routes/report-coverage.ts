@@ -67,15 +67,9 @@ const createReader = (context: RouteContext, slice: LongWork['slice'], to: numbe
     neighbours: (...args) => slice(() => reports.neighbours(...args)),
     newestMs: reports.newestMs,
     hourCounts: async (feedId, range) => {
-      const counts = new Map<number, number>();
       const hours = { from: Math.floor(range.from / 3_600) * 3_600, to: range.to, resolution: 3_600 };
-      for (let next: number | undefined = hours.from; next !== undefined; ) {
-        const start: number = next;
-        const found = await slice((isOver) => reports.candles(feedId, { ...hours, from: start }, isOver));
-        for (const { start: hour, reports: count } of found.candles) counts.set(hour, (counts.get(hour) ?? 0) + count);
-        next = found.next;
-      }
-      return counts;
+      const found = await slice(() => reports.candles(feedId, hours));
+      return new Map(found.map(({ start, reports: count }) => [start, count]));
     },
     oldestMs: retentionEdgeMs(reportNowMs, retentionDays),
   };

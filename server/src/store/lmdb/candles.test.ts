@@ -35,7 +35,7 @@ const all = async ({ reports }: Store) =>
     streams.flatMap((feedId) =>
       [60, 3_600, 86_400].map(async (resolution) => {
         const range = { from: day - 86_400, to: day + 10 * 86_400, resolution };
-        return (await reports.candles(feedId, range)).candles;
+        return reports.candles(feedId, range);
       }),
     ),
   );

@@ -3,9 +3,9 @@
 import { crc32 } from 'node:zlib';
 import { dayMs } from '@sealpost/protocol';
 import {
+  addCandle,
   type Candle,
   type CandleRange,
-  type CandleSlice,
   finerSeconds,
   mergeRollups,
   type PricedMoment,
@@ -217,34 +217,27 @@ const storedRollup = (tables: ReportTables, table: RollupTable, key: Buffer): Ro
   return value && containRollup(table, key, value, bucketOf(table), createDamageLog());
 };
 
-/** Roll-ups that are read between two looks at the clock. */
-const looksApart = 16;
+/** Roll-ups that are read before others get their turn: 1 ms. */
+const rollupsAtOnce = 512;
 
-/** Candles of a stream, from the first second of a range on; `next` is where a slice that ended early resumes. */
-export const readCandles = (
+/** Candles of a stream, from the first second of a range on. `next`: reading continues there, perhaps with the last of these buckets. */
+export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };
+
+export const readCandleSlice = (
   tables: ReportTables,
   stream: number,
   { from, to, resolution }: CandleRange,
-  isOver: () => boolean,
   damage: DamageLog,
 ): CandleSlice => {
-  const buckets = new Map<number, Rollup>();
+  const candles: Candle[] = [];
   let count = 0;
-  let next: number | undefined;
   for (const range of planRollups(from, to, resolution)) {
-    for (const [second, rollup] of rollupsIn(tables, stream, range, damage)) {
-      if (count > 0 && count % looksApart === 0 && isOver()) next = second;
-      if (next !== undefined) break;
-      count += 1;
-      const start = Math.floor(second / resolution) * resolution;
-      buckets.set(start, mergeRollups(buckets.get(start), rollup));
+    for (const [second, { open, high, low, close, reports }] of rollupsIn(tables, stream, range, damage)) {
+      if (count++ === rollupsAtOnce) return { candles, next: second };
+      addCandle(candles, { start: Math.floor(second / resolution) * resolution, open, high, low, close, reports });
     }
-    if (next !== undefined) break;
   }
-  const candles = [...buckets].map(([start, { open, high, low, close, reports }]): Candle => {
-    return { start, open, high, low, close, reports };
-  });
-  return next === undefined ? { candles } : { candles, next };
+  return { candles };
 };
 
 /** The roll-ups of a range, ascending; a damaged one is replaced by the finer ones that it covers. */

@@ -268,8 +268,8 @@ test('damage: a roll-up under another stream’s key adds nothing to that stream
         price: BigInt(i + 1),
       })),
     );
-  const candlesOf = async (reader: Store) =>
-    (await reader.reports.candles(secondStream(3), { from: t0, to: t0 + 9_000, resolution: 60 })).candles;
+  const candlesOf = (reader: Store) =>
+    reader.reports.candles(secondStream(3), { from: t0, to: t0 + 9_000, resolution: 60 });
   const expected = await candlesOf(store);
   await store.close();
   const file = pagesFile(join(folder, 'reports'));

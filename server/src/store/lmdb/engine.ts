@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { makeFolder } from '../../runtime/files.ts';
 import { type StartWatch, unwatchedStart } from '../../runtime/start-watch.ts';
+import { addCandle, type Candle, type CandleRange } from '../candle-rollup.ts';
 import { createDamageLog, type DamageLog } from '../damage.ts';
 import { joinRendered, renderReports } from '../format/rendered-report.ts';
 import {
@@ -22,6 +23,7 @@ import type { StoreEvent } from '../store-event.ts';
 import { createWake } from '../wake.ts';
 import type { WritingTimes } from '../write-state.ts';
 import { createLmdbAdmin } from './admin.ts';
+import type { CandleSlice } from './candles.ts';
 import { checkAdministration } from './check/admin-check.ts';
 import { checkAgreement } from './check/check.ts';
 import { scanSlice } from './check/scan.ts';
@@ -242,14 +244,14 @@ const composeStore = (
       const { reports, more } = await readSlices(reader.from, feedId, fromSeconds, limit);
       return { reports, more };
     },
-    renderedAt: reader.renderedAt,
-    renderedPage: (feedId, fromSeconds, limit) =>
+    renderedAt: async (feedIds, seconds) => reader.renderedAt(feedIds, seconds),
+    renderedPage: async (feedId, fromSeconds, limit) =>
       limit <= sliceReports
         ? reader.renderedPage(feedId, fromSeconds, limit)
-        : readSlices(reader.from, feedId, fromSeconds, limit).then(renderSlices),
+        : renderSlices(await readSlices(reader.from, feedId, fromSeconds, limit)),
     windows: async (feedId, fromSeconds, toSeconds, limit) => reader.windows(feedId, fromSeconds, toSeconds, limit),
-    candles: async (feedId, range, isOver) => reader.candles(feedId, range, isOver),
-    appendedAfter: async (position, limit, filter) => reader.appendedAfter(position, limit, filter),
+    candles: async (feedId, range) => readCandles(reader.candles, feedId, range),
+    appendedAfter: async (position, limit, feedIds) => reader.appendedAfter(position, limit, feedIds),
     position: async () => reader.position(),
     lineage: async () => {
       environment.root.resetReadTxn();
@@ -328,6 +330,21 @@ const renderSlices = async (page: DamagedPage): Promise<RenderedPage> => {
     json.push(renderReports(page.reports.slice(i, i + sliceReports)));
   }
   return { ...renderPage({ ...page, reports: page.reports.slice(-1) }), json: joinRendered(json) };
+};
+
+/** Reads candles, many of them in slices, which may be of different snapshots. */
+const readCandles = async (
+  read: (feedId: FeedId, range: CandleRange) => CandleSlice,
+  feedId: FeedId,
+  range: CandleRange,
+): Promise<readonly Candle[]> => {
+  const candles: Candle[] = [];
+  for (let { from } = range; ; await nextTurn()) {
+    const slice = read(feedId, { ...range, from });
+    for (const one of slice.candles) addCandle(candles, one);
+    if (slice.next === undefined) return candles;
+    from = slice.next;
+  }
 };
 
 const closedError = (folder: string) => new StoreError('store_closed', `The store in ${folder} is closed.`);

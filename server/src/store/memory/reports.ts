@@ -5,12 +5,11 @@ import { randomBytes } from 'node:crypto';
 import type { FeedId } from '@sealpost/protocol';
 import { judgeReport } from '../append-rules.ts';
 import { positionsKept } from '../bounds.ts';
-import { type Candle, type CandleRange, type CandleSlice, mergeCandles } from '../candle-rollup.ts';
+import { addCandle, type Candle, type CandleRange } from '../candle-rollup.ts';
 import { keepReport } from '../format/kept-report.ts';
 import { renderLatest, renderReport, renderReports, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import type {
   Appended,
-  AppendedFilter,
   AppendOutcome,
   LatestReport,
   NewReport,
@@ -150,8 +149,8 @@ export const createMemoryReports = (): ReportStore => {
       const [from, end] = [firstObserved(known, fromSeconds * 1_000), firstObserved(known, (toSeconds + 1) * 1_000)];
       return known.slice(from, Math.min(end, from + limit)).map(windowOf);
     },
-    candles: async (feedId, range, isOver = () => false) => readCandles(memory.of(feedId), range, isOver),
-    appendedAfter: async (position, limit, filter) => readAppended(memory, position, limit, filter),
+    candles: async (feedId, range) => readCandles(memory.of(feedId), range),
+    appendedAfter: async (position, limit, feedIds) => readAppended(memory, position, limit, feedIds),
     position: async () => memory.position(),
     lineage: async () => lineage,
     onAppended: appended.listen,
@@ -173,36 +172,24 @@ const readPage = (known: readonly Kept[], fromSeconds: number, limit: number): R
   return { reports: known.slice(from, end).map(({ report }) => report), more };
 };
 
-/** A slice ends between two minutes, so that none is counted twice. */
-const readCandles = (
-  known: readonly Kept[],
-  { from, to, resolution }: CandleRange,
-  isOver: () => boolean,
-): CandleSlice => {
+const readCandles = (known: readonly Kept[], { from, to, resolution }: CandleRange): readonly Candle[] => {
   const candles: Candle[] = [];
   const firstMinute = Math.ceil(from / minuteSeconds) * minuteSeconds;
-  let minute: number | undefined;
-  for (let i = firstObserved(known, firstMinute * 1_000); i < known.length; i++) {
-    const { report, price } = known[i] as Kept; // below the length
-    const own = Math.floor(report.observationsMs / 1_000 / minuteSeconds) * minuteSeconds;
-    if (own > to) break;
-    if (minute !== undefined && own !== minute && isOver()) return { candles, next: own };
-    minute = own;
-    if (price === undefined) continue;
-    const start = Math.floor(own / resolution) * resolution;
-    const candle = { start, open: price, high: price, low: price, close: price, reports: 1 };
-    const last = candles.at(-1);
-    if (last?.start === start) candles.splice(-1, 1, mergeCandles(last, candle));
-    else candles.push(candle);
+  for (const { report, price } of known.slice(firstObserved(known, firstMinute * 1_000))) {
+    const minute = Math.floor(report.observationsMs / 1_000 / minuteSeconds) * minuteSeconds;
+    if (minute > to) break;
+    const start = Math.floor(minute / resolution) * resolution;
+    if (price !== undefined)
+      addCandle(candles, { start, open: price, high: price, low: price, close: price, reports: 1 });
   }
-  return { candles };
+  return candles;
 };
 
 const readAppended = (
   memory: Memory,
   position: number,
   limit: number,
-  filter: AppendedFilter | undefined,
+  feedIds: ReadonlySet<FeedId> | undefined,
 ): Appended => {
   const missed = position < memory.forgotten();
   const found: Kept[] = [];
@@ -210,8 +197,7 @@ const readAppended = (
   while (reached < memory.position() && found.length < limit) {
     reached += 1;
     const kept = memory.at(reached);
-    if (kept !== undefined && (filter?.feedIds.has(kept.report.feedId) ?? true)) found.push(kept);
-    if (filter?.isOver()) break;
+    if (kept !== undefined && (feedIds?.has(kept.report.feedId) ?? true)) found.push(kept);
   }
   return {
     reports: found.map(({ report }) => report),

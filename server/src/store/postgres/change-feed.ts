@@ -5,7 +5,7 @@ import { createCoalescer } from '../../runtime/coalesce.ts';
 import { createFailureState, type FailureState } from '../../runtime/failure-state.ts';
 import { positionsKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
-import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
+import type { Appended, LatestReport, StoredReport } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
 import type { Place } from './append.ts';
 import type { Run } from './connection.ts';
@@ -40,7 +40,7 @@ type Counters = { position: number; admin: number; trimmed: number };
 
 export type ChangeFeed = {
   readonly latest: (feedId: FeedId) => LatestReport | undefined;
-  readonly appendedAfter: (position: number, limit: number, filter?: AppendedFilter) => Promise<Appended>;
+  readonly appendedAfter: (position: number, limit: number, feedIds?: ReadonlySet<FeedId>) => Promise<Appended>;
   readonly onAppended: (wake: () => void) => () => void;
   readonly onAdminChanged: (wake: () => void) => () => void;
   /** Reports that any node stored: `latest` is no older than these. */
@@ -95,10 +95,10 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   const timer = setInterval(lookSoon, pollMs).unref();
   return {
     latest: newest.get,
-    appendedAfter: async (position, limit, filter) => {
-      const kept = recent.after(position, limit, filter);
+    appendedAfter: async (position, limit, feedIds) => {
+      const kept = recent.after(position, limit, feedIds);
       if (kept !== undefined) return kept;
-      const found = await readAppended(parts.others, parts.tables, { position, limit, filter });
+      const found = await readAppended(parts.others, parts.tables, { position, limit, feedIds });
       if (found.position < recent.reached().position) leaveBehind();
       return found;
     },
@@ -329,14 +329,14 @@ type Ahead = { readonly position: number; readonly batches: readonly BatchRow[] 
 type Wanted = {
   readonly position: number;
   readonly limit: number;
-  readonly filter?: AppendedFilter | undefined;
+  readonly feedIds?: ReadonlySet<FeedId> | undefined;
   /** What was read already of the batches that follow; `limit` is then no less than `keyBatchesMax`. */
   readonly ahead?: readonly BatchRow[] | undefined;
 };
 
 /** The keys to read, without those of other streams, up to a limit, and the position of the last one read. */
-const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilter | undefined) => {
-  const chosen = filter === undefined ? keys : keys.filter(({ feedId }) => filter.feedIds.has(feedId));
+const chooseKeys = (keys: readonly KeyAt[], limit: number, feedIds: ReadonlySet<FeedId> | undefined) => {
+  const chosen = feedIds === undefined ? keys : keys.filter(({ feedId }) => feedIds.has(feedId));
   const last = chosen.length > limit ? chosen[limit - 1] : keys.at(-1);
   return { wanted: chosen.slice(0, limit), lookedAt: last?.position };
 };
@@ -345,28 +345,23 @@ const chooseKeys = (keys: readonly KeyAt[], limit: number, filter: AppendedFilte
 const readAppended = async (
   source: Source,
   t: Tables,
-  { position, limit, filter, ahead }: Wanted,
+  { position, limit, feedIds, ahead }: Wanted,
 ): Promise<Appended & Reached> => {
   const { run, byKeys, damage } = source;
-  const looked = filter === undefined ? limit : Math.max(limit, filteredKeysMax);
+  const looked = feedIds === undefined ? limit : Math.max(limit, filteredKeysMax);
   const { keys, missed, marks, after } = await readKeysAfter(source, t, { position, limit: looked, ahead });
-  const { wanted, lookedAt = position } = chooseKeys(keys, limit, filter);
+  const { wanted, lookedAt = position } = chooseKeys(keys, limit, feedIds);
   const rows = wanted.length === 0 ? [] : await byKeys(wanted);
   const reports: StoredReport[] = [];
   const positions: number[] = [];
-  let [reached, isCut] = [position, false];
   for (const [i, key] of wanted.entries()) {
     const row = rows[i];
     const report = row && readReport(damage, key.feedId, row);
-    reached = key.position;
     if (report === undefined) continue;
     reports.push(report);
-    positions.push(reached);
-    isCut = filter?.isOver() ?? false;
-    if (isCut) break;
+    positions.push(key.position);
   }
-  if (!isCut) reached = lookedAt;
-  if (keys.length > 0) return { reports, positions, position: reached, missed, mark: marks.get(reached) };
+  if (keys.length > 0) return { reports, positions, position: lookedAt, missed, mark: marks.get(lookedAt) };
   const now = (await readCounters(run, t)).position;
   // It continues after damaged batches, at most to the database's position: their positions may be what is damaged.
   const behind = Math.min(after, now);

@@ -2,7 +2,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { keepReport } from '../format/kept-report.ts';
 import { renderLatest } from '../format/rendered-report.ts';
-import type { Appended, AppendedFilter, LatestReport, StoredReport } from '../store.ts';
+import type { Appended, LatestReport, StoredReport } from '../store.ts';
 
 /** Reports kept in memory for those who follow, and a quarter more between two cuts: up to 14 MB with reports of 1 KB. */
 export const recentMax = 8_192;
@@ -81,11 +81,11 @@ export const createRecent = (start: Reached) => {
       note(to);
     },
     /** Undefined when it is not here, or nothing is: then the database may know more. */
-    after: (position: number, limit: number, filter?: AppendedFilter): Appended | undefined => {
+    after: (position: number, limit: number, feedIds?: ReadonlySet<FeedId>): Appended | undefined => {
       if (position < from || position >= reached.position) return undefined;
       const found = firstAfter(entries, position);
       if (found === entries.length) return undefined;
-      const { wanted, end } = chooseEntries(entries, found, limit, filter);
+      const { wanted, end } = chooseEntries(entries, found, limit, feedIds);
       return {
         reports: wanted.map(({ report }) => report),
         positions: wanted.map((entry) => entry.position),
@@ -97,14 +97,19 @@ export const createRecent = (start: Reached) => {
 };
 
 /** The entries of the streams that are wanted, from a place on, and where looking ended. */
-const chooseEntries = (entries: readonly Recent[], from: number, limit: number, filter: AppendedFilter | undefined) => {
-  if (filter === undefined)
+const chooseEntries = (
+  entries: readonly Recent[],
+  from: number,
+  limit: number,
+  feedIds: ReadonlySet<FeedId> | undefined,
+) => {
+  if (feedIds === undefined)
     return { wanted: entries.slice(from, from + limit), end: Math.min(entries.length, from + limit) };
   const wanted: Recent[] = [];
   let end = from;
   while (end < entries.length && wanted.length < limit) {
     const entry = entries[end++] as Recent; // below the length
-    if (filter.feedIds.has(entry.report.feedId)) wanted.push(entry);
+    if (feedIds.has(entry.report.feedId)) wanted.push(entry);
   }
   return { wanted, end };
 };

@@ -2,7 +2,7 @@
 // that every answer is of one snapshot.
 import assert from 'node:assert/strict';
 import type { FeedId } from '@sealpost/protocol';
-import type { CandleRange, CandleSlice } from '../candle-rollup.ts';
+import type { Candle, CandleRange } from '../candle-rollup.ts';
 import type { DamageLog } from '../damage.ts';
 import { joinRendered, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
 import {
@@ -385,14 +385,14 @@ const readCandles = async (
   { run, t }: Source,
   feedId: FeedId,
   { from, to, resolution }: CandleRange,
-): Promise<CandleSlice> => {
+): Promise<readonly Candle[]> => {
   const rows = await run<CandleRow>(
     `SELECT minute / $4::bigint * $4::bigint AS start, (array_agg(open ORDER BY minute))[1] AS open, max(high) AS high, min(low) AS low,
        (array_agg(close ORDER BY minute DESC))[1] AS close, sum(reports)::int AS reports
      FROM ${t.candles} WHERE feed_id = $1::bytea AND minute >= $2::bigint AND minute <= $3::bigint GROUP BY 1 ORDER BY 1`,
     [feedBytes(feedId), from * 1_000, to * 1_000, resolution * 1_000],
   );
-  const candles = rows.map(({ start, open, high, low, close, reports }) => ({
+  return rows.map(({ start, open, high, low, close, reports }) => ({
     start: start / 1_000,
     open: BigInt(open),
     high: BigInt(high),
@@ -400,7 +400,6 @@ const readCandles = async (
     close: BigInt(close),
     reports,
   }));
-  return { candles };
 };
 
 /** Reads the rows under keys, in the order asked; undefined where retention has removed one. */

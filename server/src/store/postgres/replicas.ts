@@ -48,9 +48,9 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
   };
   return {
     at: (feedIds, ...rest) => route(feedIds, ({ at }) => at(feedIds, ...rest)),
-    renderedAt: (feedIds, ...rest) => route(feedIds, async ({ renderedAt }) => renderedAt(feedIds, ...rest)),
+    renderedAt: (feedIds, ...rest) => route(feedIds, ({ renderedAt }) => renderedAt(feedIds, ...rest)),
     page: (feedId, ...rest) => route([feedId], ({ page }) => page(feedId, ...rest)),
-    renderedPage: (feedId, ...rest) => route([feedId], async ({ renderedPage }) => renderedPage(feedId, ...rest)),
+    renderedPage: (feedId, ...rest) => route([feedId], ({ renderedPage }) => renderedPage(feedId, ...rest)),
     neighbours: (feedId, ...rest) => route([feedId], ({ neighbours }) => neighbours(feedId, ...rest)),
     windows: (feedId, ...rest) => route([feedId], ({ windows }) => windows(feedId, ...rest)),
     candles: (feedId, ...rest) => route([feedId], ({ candles }) => candles(feedId, ...rest)),

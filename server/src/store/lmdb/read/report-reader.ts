@@ -2,12 +2,11 @@
 // noted and missing (D120).
 import type { FeedId } from '@sealpost/protocol';
 import { createLastUsed } from '../../../runtime/kept-values.ts';
-import type { CandleRange, CandleSlice } from '../../candle-rollup.ts';
+import type { CandleRange } from '../../candle-rollup.ts';
 import { renderLatest, renderReports, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import type { StoredRun } from '../../format/report-run.ts';
 import type {
   Appended,
-  AppendedFilter,
   LatestReport,
   Neighbours,
   RenderedPage,
@@ -16,7 +15,7 @@ import type {
   StoredReport,
   Window,
 } from '../../store.ts';
-import { readCandles } from '../candles.ts';
+import { type CandleSlice, readCandleSlice } from '../candles.ts';
 import {
   changesOf,
   lastPosition,
@@ -98,15 +97,15 @@ export const createReportReader = (source: ReportSource, renew: () => void) => {
         }
         return windows;
       }),
-    candles: (feedId: FeedId, range: CandleRange, isOver: () => boolean = () => false): CandleSlice =>
-      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandles(tables, stream, range, isOver, damage)),
+    candles: (feedId: FeedId, range: CandleRange): CandleSlice =>
+      onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandleSlice(tables, stream, range, damage)),
     position: (): number => {
       renew();
       return lastPosition(tables, damage);
     },
-    appendedAfter: (position: number, limit: number, filter?: AppendedFilter): Appended => {
+    appendedAfter: (position: number, limit: number, feedIds?: ReadonlySet<FeedId>): Appended => {
       renew();
-      return readAppended(source, position, limit, filter);
+      return readAppended(source, position, limit, feedIds);
     },
   };
 };
@@ -208,34 +207,18 @@ export const toPage = ({ reports, isDamaged }: FoundReports, limit: number): Dam
   return { reports: reports.slice(0, wholeSecondsEnd(secondAt, limit)), more: true, isDamaged };
 };
 
-/** Entries of other streams that are skipped between two checks of the clock. */
-const passedOverMax = 32;
-
-/** Whether an entry is wanted, by its stream's number, and whether to stop after it. */
-const createFilter = ({ directory }: ReportSource, filter: AppendedFilter | undefined) => {
-  if (filter === undefined) return { isWanted: () => true, isOver: () => false };
-  const streams = new Set([...filter.feedIds].map(directory.numberOf));
-  let passed = 0;
-  return {
-    isWanted: (entry: Buffer): boolean => streams.has(streamOfKey(entry)),
-    isOver: (wasRead: boolean): boolean => {
-      passed = wasRead ? passedOverMax : passed + 1;
-      if (passed < passedOverMax) return false;
-      passed = 0;
-      return filter.isOver();
-    },
-  };
-};
+/** Entries that are looked at for some streams at once: 1 ms. */
+const lookedAtMax = 512;
 
 /** Reports in the order in which they were appended. Those of a slice that lie in the same run are read together. */
 const readAppended = (
   source: ReportSource,
   position: number,
   limit: number,
-  filter: AppendedFilter | undefined,
+  feedIds: ReadonlySet<FeedId> | undefined,
 ): Appended => {
   const { appended } = source.tables;
-  const { isWanted, isOver } = createFilter(source, filter);
+  const streams = feedIds && new Set([...feedIds].map(source.directory.numberOf));
   const reports: StoredReport[] = [];
   const positions: number[] = [];
   let entries: Entry[] = [];
@@ -268,13 +251,12 @@ const readAppended = (
     for (let i = Math.max(0, position + 1 - first); i < batch.count; i++) {
       if (reports.length + entries.length === limit) {
         readCollected();
-        if (reports.length === limit || filter !== undefined) return slice();
+        if (reports.length === limit || streams !== undefined) return slice();
       }
+      if (streams !== undefined && reached >= position + lookedAtMax) return slice();
       reached = first + i;
-      const entry = batch.at(i);
-      const wanted = isWanted(entry);
-      if (wanted) entries.push({ position: reached, key: entry });
-      if (isOver(wanted)) return slice();
+      const key = batch.at(i);
+      if (streams?.has(streamOfKey(key)) ?? true) entries.push({ position: reached, key });
     }
   }
   const last = lastPosition(source.tables, source.damage);
