@@ -3,11 +3,10 @@ import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { readReleases } from './packed-files.ts';
 import { releasedCommand, whyNotBuilt } from './released-code.ts';
 import { type RollingPlan, rollingSteps, runRolling } from './rolling.ts';
-import { enginesOf } from './stored-release.ts';
 
 const last = readReleases().at(-1);
-if (last === undefined) throw new Error('No release left its stores in tests/formats.');
-const skipped = enginesOf(last).includes('postgres') ? whyNotBuilt(last.commit) : 'its stores have an earlier schema';
+const { version = 'the first release', commit = '' } = last ?? {};
+const skipped = last === undefined ? 'no release has these formats yet' : whyNotBuilt(commit);
 const count = countOf(1, 5);
 const size =
   count === 1 ? { seconds: 1.5, streams: 10, readsPerSecond: 20 } : { seconds: 8, streams: 50, readsPerSecond: 100 };
@@ -32,11 +31,11 @@ const expectNothingLost = (result: Awaited<ReturnType<typeof runRolling>>, plan:
 };
 
 test.skipIf(skipped !== undefined)(
-  `rolling upgrade: two nodes of ${last.version} replaced by this release in turn, one rolled back, lose nothing and fail no read`,
+  `rolling upgrade: two nodes of ${version} replaced by this release in turn, one rolled back, lose nothing and fail no read`,
   async () => {
     const plan = { nodes: 2, steps: rollingSteps, ...size };
     for (let i = 0; i < count; i++) {
-      const result = await runRolling(releasedCommand(last.commit), plan);
+      const result = await runRolling(releasedCommand(commit), plan);
       const { acknowledged, lost, notStreamed, latestWentBack, wrong, failures, reads } = result;
       tally({
         acknowledged,
@@ -58,15 +57,15 @@ test.skipIf(skipped !== undefined)(
   3_600_000,
 );
 
-// In full runs only: `npm test` opens a copy of a released store with a worker, and goes back, in the tests of upgrade and downgrade.
-test.runIf(skipped === undefined && count > 1 && enginesOf(last).includes('lmdb'))(
-  `upgrade in place: a store in a folder goes from ${last.version} to two workers of this release and back under load, and loses nothing`,
+// In full runs only: `npm test` opens a copy of a released store, with a worker, in upgrade.test.ts.
+test.runIf(skipped === undefined && count > 1)(
+  `upgrade in place: a store in a folder goes from ${version} to two workers of this release and back under load, and loses nothing`,
   async () => {
     const steps = [
       { node: 0, by: 'present', args: ['--workers', '2'] },
       { node: 0, by: 'released' },
     ] as const;
     const plan = { nodes: 1, steps, ...size };
-    expectNothingLost(await runRolling(releasedCommand(last.commit), plan), plan);
+    expectNothingLost(await runRolling(releasedCommand(commit), plan), plan);
   },
 );

@@ -1,5 +1,5 @@
 // A copy of what a release left, opened by the command of this release or of another one.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningPostgres, startPostgres } from '../support/running-postgres.ts';
@@ -10,11 +10,7 @@ import { type Dump, loadSchema } from './postgres-dump.ts';
 import type { Written } from './write-store.ts';
 
 export const engines = ['lmdb', 'postgres'] as const;
-export type Engine = (typeof engines)[number];
-
-/** The engines whose stores of a release this one opens: a folder of 0.1.0 has an earlier format. */
-export const enginesOf = ({ folder }: { readonly folder: string }): readonly Engine[] =>
-  engines.filter((engine) => existsSync(join(folder, engine)));
+type Engine = (typeof engines)[number];
 
 export type Expected = Omit<Written, 'later'> & {
   /** The key that seals the secrets, in hex. */

@@ -2,6 +2,7 @@
 import type { FeedId, Stream } from '@sealpost/protocol';
 import { createFailureState } from '../runtime/failure-state.ts';
 import type { Account, AdminStore, RegisteredSignerSet } from './store.ts';
+import { createListeners } from './wake.ts';
 
 /** What is registered, as of the last change that was seen (at most a second old). */
 export type AdminSnapshot = {
@@ -55,7 +56,7 @@ export const openAdminView = async (
     ended: (seconds) => tell({ kind: 'adminReloadRecovered', seconds }),
     nowMs,
   });
-  const listeners = new Set<() => void>();
+  const listeners = createListeners();
   let snapshot: AdminSnapshot;
   let isStale = true;
   let isLoading = false;
@@ -68,7 +69,7 @@ export const openAdminView = async (
       while (isStale) {
         isStale = false;
         snapshot = await load(admin);
-        for (const wake of [...listeners]) wake();
+        listeners.wake();
       }
     } finally {
       isLoading = false;
@@ -99,10 +100,7 @@ export const openAdminView = async (
   }
   return {
     current: () => snapshot,
-    onReload: (wake) => {
-      listeners.add(wake);
-      return () => listeners.delete(wake);
-    },
+    onReload: listeners.listen,
     close,
   };
 };

@@ -2,7 +2,6 @@
 // retention. You can run it again: it recognizes what is there. At the end it reads back and compares every report. A repair is a copy too (D289).
 import { isDeepStrictEqual } from 'node:util';
 import type { FeedId } from '@sealpost/protocol';
-import { keyedBy } from './admin-keys.ts';
 import { continuesLog } from './audit-chain.ts';
 import { quarantineLinesMax } from './bounds.ts';
 import { contentsOf, withPrice } from './format/report-contents.ts';
@@ -13,6 +12,7 @@ import {
   CorruptRecordError,
   type Damage,
   type KeyedRecord,
+  keyedBy,
   type ReportStore,
   type Store,
   type StoredReport,

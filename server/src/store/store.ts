@@ -224,6 +224,14 @@ export type AdminRecords = {
 
 export type AdminKind = keyof AdminRecords;
 
+/** The key that a record is stored under. */
+export const keyedBy: { readonly [K in AdminKind]: (record: AdminRecords[K]) => string } = {
+  stream: ({ feedId }) => feedId,
+  account: ({ userId }) => userId,
+  signerSet: ({ configDigest }) => configDigest,
+  mirror: ({ feedId }) => feedId,
+};
+
 /** A record with its kind and key. */
 export type KeyedRecord = { readonly kind: AdminKind; readonly key: string; readonly record: AdminRecords[AdminKind] };
 

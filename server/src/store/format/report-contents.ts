@@ -1,4 +1,4 @@
-// Reads stream, window and price from the signed body of a stored report.
+// Reads stream, window and price from the signed body of a stored report, and copies one that stays in memory.
 import {
   decodeFullReport,
   type FeedId,
@@ -29,4 +29,11 @@ export const contentsOf = (
 export const withPrice = (report: StoredReport): NewReport => {
   const price = contentsOf(report.fullReport)?.price;
   return price === undefined ? report : { ...report, price }; // it is kept as it is
+};
+
+/** The report with bytes of its own: Node cuts small buffers from pieces of 8 KB, and keeping one of them keeps its whole piece. */
+export const keepReport = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): StoredReport => {
+  const own = Buffer.allocUnsafeSlow(fullReport.length);
+  own.set(fullReport);
+  return { feedId, validFromMs, observationsMs, fullReport: own };
 };

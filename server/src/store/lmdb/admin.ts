@@ -1,10 +1,10 @@
 // Administrative records and the audit log in LMDB: small JSON with checksums, changed by any process in short transactions. Every change increments a
 // version, which other processes poll four times a second. Corrupt records are skipped and noted (D120).
 import { createHash } from 'node:crypto';
-import { keyedBy } from '../admin-keys.ts';
 import { auditHash, readAuditEntry, requireChain } from '../audit-chain.ts';
 import type { DamageLog } from '../damage.ts';
 import { decodeKeyedRecord, encodeKeyedRecord } from '../format/record.ts';
+import type { AppliedRetention, RetentionRecord } from '../nodes.ts';
 import {
   type Act,
   type AdminKind,
@@ -13,9 +13,10 @@ import {
   type AuditEntry,
   CorruptRecordError,
   type KeyedRecord,
+  keyedBy,
 } from '../store.ts';
 import { createWake } from '../wake.ts';
-import { type Environment, openTable } from './environment.ts';
+import { type Environment, openTable, type Table } from './environment.ts';
 import { positionKey, positionOfKey } from './report-tables.ts';
 
 const pollMs = 250;
@@ -168,4 +169,37 @@ export const decodeAuditEntry = ({ key, value }: Entry): AuditEntry => {
   const entry = decodeKeyedRecord<AuditEntry>(key, value, name);
   if (entry.sequence !== positionOfKey(key)) throw new CorruptRecordError(`${name} holds entry ${entry.sequence}`);
   return entry;
+};
+
+const retentionKey = Buffer.from('applied');
+
+/** `administer` makes a change, in its turn. */
+export const createLmdbRetention = (
+  environment: Environment,
+  damage: DamageLog,
+  administer: (change: () => void) => Promise<void>,
+): RetentionRecord => {
+  const table: Table | undefined = openTable(environment, 'retention'); // undefined on read-only media
+  const read = (): AppliedRetention | undefined => {
+    const value = table?.get(retentionKey);
+    if (value === undefined) return undefined;
+    const decode = () => decodeKeyedRecord<AppliedRetention>(retentionKey, value, 'the retention that is applied');
+    return damage.contain({ table: 'retention', key: 'applied' }, decode);
+  };
+  return {
+    get: async () => {
+      environment.root.resetReadTxn();
+      return read();
+    },
+    update: async (change) => {
+      let applied: AppliedRetention | undefined;
+      await administer(() =>
+        environment.root.transactionSync(() => {
+          applied = change(read());
+          table?.put(retentionKey, encodeKeyedRecord(retentionKey, applied));
+        }),
+      );
+      return applied as unknown as AppliedRetention; // set by the change, which has run
+    },
+  };
 };

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { FeedId } from '@sealpost/protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
 import { openStore } from '../open.ts';
@@ -103,6 +104,10 @@ test('candles: those of lost reports are removed by age, and not those that have
   try {
     await trim(day * 1_000);
     expect(await countsOf()).toEqual(Array(9).fill(1_500));
+    // More minutes than are read at once: no bucket is cut in two.
+    const fives = { from: day, to: day + 90_000 - 1, resolution: 300 };
+    const counts = (await writer.reports.candles(streams[0] as FeedId, fives)).map((one) => one.reports);
+    expect(counts).toEqual(Array(300).fill(5));
     await trim((day + 600) * 1_000);
     expect(await countsOf()).toEqual(Array(9).fill(1_490));
     await trim((day + 60 * 1_300) * 1_000);

@@ -1,10 +1,10 @@
 // An LMDB environment: options, named tables, and synchronous transactions that are flushed before they return, so that readers only see what is on disk
-// (D51). After a failed commit LMDB may reject every transaction; the environment is then reopened in place (D135).
-import { existsSync, statSync } from 'node:fs';
+// (D51). Files that were deleted or replaced under it, as by a restore, are recognized: what is written to them would be lost (D243). After a failed commit LMDB may reject every transaction; the environment is then reopened in place (D135).
+import { type BigIntStats, existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb';
 import { StoreError } from '../store.ts';
 import { isPoisoned, openFailure } from './failure.ts';
-import { filesIn, replacedStore, requireFiles } from './opened-files.ts';
 import { completeCreation, corruptStore, createHeadroom, pagesFile, preparePagesFile } from './pages-file.ts';
 
 /**
@@ -155,6 +155,28 @@ export const openEnvironment = (folder: string, readOnly: boolean, shared?: Shar
       guard = check;
     },
   };
+};
+
+/** The file at a path, if there is one. */
+const findFile = (path: string): BigIntStats | undefined => statSync(path, { bigint: true, throwIfNoEntry: false });
+
+/** Names the files in an environment's folder by device and inode; undefined without pages. */
+const filesIn = (folder: string): string | undefined => {
+  const pages = findFile(pagesFile(folder));
+  const lock = findFile(join(folder, 'lock.mdb')); // without it, processes that open the environment write at the same time
+  return pages && `${pages.dev}:${pages.ino} ${lock?.dev}:${lock?.ino}`;
+};
+
+const replacedStore = (folder: string) =>
+  new StoreError(
+    'store_replaced',
+    `The files in ${folder} were deleted or replaced while this process was using them, so it stores nothing more. Move them back, or restart it to use what is there now.`,
+  );
+
+/** Throws unless the folder has the files that were opened. */
+const requireFiles = (folder: string, opened: string | undefined): void => {
+  const found = filesIn(folder);
+  if (found === undefined || found !== opened) throw replacedStore(folder);
 };
 
 /** A table that stays the same object when the environment is opened again. */

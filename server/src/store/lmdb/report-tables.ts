@@ -116,12 +116,6 @@ export const openAppended = (
   };
 };
 
-/** Undoes `encodeAppended`. */
-export const decodeAppended = (key: Buffer, value: Buffer): readonly Buffer[] => {
-  const { count, at } = openAppended(key, value);
-  return Array.from({ length: count }, (_, i) => at(i));
-};
-
 /** Streams that have reports. */
 export const countStreams = ({ feedIds, runs }: ReportTables): number => {
   const hasRun = (stream: number): boolean => [...runs.getKeys(keysFrom(stream, 0, 1))].length > 0;
@@ -217,18 +211,17 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes, isEx
   );
 };
 
-/** A number that changes whenever reports were written or removed. Its checksum costs as much as reading it and is left to the writer. */
-export const changesOf = ({ meta }: ReportTables): number => {
-  const value = meta.get(countersKey);
-  return value === undefined || value.length < countersBytes ? 0 : value.readUIntBE(16, 6);
-};
-
-/** What was written by now: as long as `changes` is the same nothing was, as long as `rewrites` is, nothing but reports that are the newest of their streams. */
+/**
+ * What was written by now: as long as `changes` is the same nothing was, as long as `rewrites` is, nothing but reports that are the newest of their streams. The
+ * checksum costs as much as reading it and is left to the writer.
+ */
 export const writtenIn = ({ meta }: ReportTables): { readonly changes: number; readonly rewrites: number } => {
   const value = meta.get(countersKey);
-  if (value === undefined || value.length < countersBytes) return { changes: Number.NaN, rewrites: Number.NaN };
+  if (value === undefined || value.length < countersBytes) return { changes: 0, rewrites: Number.NaN };
   return { changes: value.readUIntBE(16, 6), rewrites: value.readUIntBE(23, 6) };
 };
+
+export const changesOf = (tables: ReportTables): number => writtenIn(tables).changes;
 
 /** The record of the last position; undefined where it is damaged or missing. */
 export const storedPosition = ({ meta }: ReportTables): number | undefined => {
@@ -249,8 +242,8 @@ export const lastPosition = (tables: ReportTables, damage: DamageLog): number =>
 export const lastAppended = ({ appended }: ReportTables, damage: DamageLog): number => {
   for (const { key, value } of appended.getRange({ reverse: true })) {
     const first = key.length < 8 ? Number.NaN : positionOfKey(key);
-    const keys = damage.contain({ table: 'appended', key: `${first}` }, () => decodeAppended(key, value));
-    if (keys !== undefined && Number.isSafeInteger(first)) return first + keys.length - 1;
+    const keys = damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
+    if (keys !== undefined && Number.isSafeInteger(first)) return first + keys.count - 1;
   }
   return 0;
 };

@@ -1,7 +1,7 @@
 // Administrative records and the audit log in memory.
 import { auditHash, requireChain } from '../audit-chain.ts';
 import type { Act, AdminKind, AdminRecords, AdminStore, AuditEntry, KeyedRecord } from '../store.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners } from '../wake.ts';
 
 /** The administration of one store in memory, for all who opened it. */
 export const createMemoryAdmin = (): AdminStore => {

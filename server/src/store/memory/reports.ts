@@ -6,8 +6,9 @@ import type { FeedId } from '@sealpost/protocol';
 import { judgeReport } from '../append-rules.ts';
 import { positionsKept } from '../bounds.ts';
 import { addCandle, type Candle, type CandleRange } from '../candle-rollup.ts';
-import { keepReport } from '../format/kept-report.ts';
 import { renderLatest, renderReport, renderReports, secondOf, wholeSecondsEnd } from '../format/rendered-report.ts';
+import { keepReport } from '../format/report-contents.ts';
+import { searchFirst } from '../format/report-run.ts';
 import type {
   Appended,
   AppendOutcome,
@@ -22,7 +23,7 @@ import type {
   Trimmed,
   Window,
 } from '../store.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners } from '../wake.ts';
 
 /** Reports and roll-ups may use this much whatever retention says: 1 GiB. */
 const bytesLimit = 2 ** 30;
@@ -38,15 +39,8 @@ const windowOf = ({ report: { validFromMs, observationsMs } }: Kept): Window => 
 const observedAt = (kept: readonly Kept[], i: number): number | undefined => kept[i]?.report.observationsMs;
 
 /** Where the reports observed at or after a time begin. */
-const firstObserved = (kept: readonly Kept[], ms: number): number => {
-  let [low, high] = [0, kept.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((observedAt(kept, middle) ?? 0) < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-};
+const firstObserved = (kept: readonly Kept[], ms: number): number =>
+  searchFirst(kept.length, (i) => (observedAt(kept, i) ?? 0) >= ms);
 
 /** All that is kept of reports. */
 const createMemory = () => {

@@ -1,7 +1,7 @@
 // Administrative records, the audit log, quarantine and usage in PostgreSQL: small records with checksums, as in LMDB. Changes run one at a time under
 // their own lock, and every node is notified.
 import { createHash } from 'node:crypto';
-import { keyedBy } from '../admin-keys.ts';
+
 import { auditHash, readAuditEntry, requireChain } from '../audit-chain.ts';
 import { fitQuarantine, quarantineBytesMax, quarantineLinesMax } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
@@ -14,6 +14,7 @@ import {
   type AuditEntry,
   CorruptRecordError,
   type KeyedRecord,
+  keyedBy,
   type Quarantine,
   type QuarantinedReport,
 } from '../store.ts';

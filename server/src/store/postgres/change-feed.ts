@@ -7,6 +7,7 @@ import { positionsKept } from '../bounds.ts';
 import type { DamageLog } from '../damage.ts';
 import type { Appended, LatestReport, StoredReport } from '../store.ts';
 import type { StoreEvent } from '../store-event.ts';
+import { createListeners } from '../wake.ts';
 import type { Place } from './append.ts';
 import type { Run } from './connection.ts';
 import { createNewestReports, createRecent, type Reached } from './memory.ts';
@@ -81,8 +82,8 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
   const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
   const { newest, recent, learn } = memory;
   await memory.loadHeads();
-  const appended = createListenerSet();
-  const admin = createListenerSet();
+  const appended = createListeners();
+  const admin = createListeners();
   const { step, leaveBehind } = createStep(parts, memory, seen, { appended, admin });
   const following = createFollowState(parts.tell ?? (() => {}));
   const looking = createCoalescer(() =>
@@ -102,8 +103,8 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
       if (found.position < recent.reached().position) leaveBehind();
       return found;
     },
-    onAppended: appended.add,
-    onAdminChanged: admin.add,
+    onAppended: appended.listen,
+    onAdminChanged: admin.listen,
     learn: (reports) => void learn(reports).catch(() => {}), // what a failure leaves unknown is slower to read, and is asked again
     notice: (feedId, row) => {
       if (row.observations > newest.observedMs(feedId)) learn([decodeHexRow(feedId, row)]).catch(() => {}); // as above
@@ -119,7 +120,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
       for (const one of entries) newest.offer(one.report, one.position);
       seen.position = position + reports.length;
       recent.add(entries, { position: seen.position, mark });
-      appended.tell();
+      appended.wake();
     },
     look: looking.wake,
     close: async () => {
@@ -156,7 +157,7 @@ const createStep = (
   parts: FeedParts,
   memory: ReturnType<typeof createMemory>,
   seen: Counters,
-  { appended, admin }: Readonly<Record<'appended' | 'admin', ReturnType<typeof createListenerSet>>>,
+  { appended, admin }: Readonly<Record<'appended' | 'admin', ReturnType<typeof createListeners>>>,
 ) => {
   const { recent } = memory;
   /** Did a follower read from a database that is behind this process? If it is not woken again, it waits for the next report. */
@@ -169,7 +170,7 @@ const createStep = (
       readBatches(parts.run, parts.tables, known.position, keyBatchesMax),
     ]);
     // Before anything that may take long or fail: whose access has ended does not wait for reports.
-    if (now.admin !== seen.admin) admin.tell();
+    if (now.admin !== seen.admin) admin.wake();
     seen.admin = now.admin;
     if (now.trimmed !== seen.trimmed) {
       await memory.forgetTrimmed();
@@ -182,8 +183,8 @@ const createStep = (
       await memory.loadHeads();
       recent.skipTo(there);
       seen.position = now.position;
-      appended.tell();
-      admin.tell(); // the number of changes may be the same, of others
+      appended.wake();
+      admin.wake(); // the number of changes may be the same, of others
       // Who was away for that long finds no mark, as it is no longer kept.
       const isKept = known.position > now.position - positionsKept || now.mark !== undefined;
       if (isKept) parts.tell?.({ kind: 'commitsLost', reason: describeLoss(known.position, now.position) });
@@ -193,7 +194,7 @@ const createStep = (
     seen.position = recent.reached().position;
     if (seen.position <= before && !hasLeftBehind) return;
     hasLeftBehind = false;
-    appended.tell();
+    appended.wake();
   };
   return {
     step,
@@ -259,19 +260,6 @@ const createMemory = (parts: FeedParts, start: Reached) => {
     recent.skipTo(recent.reached());
   };
   return { newest, recent, learn, loadHeads, follow, forgetTrimmed };
-};
-
-const createListenerSet = () => {
-  const listeners = new Set<() => void>();
-  return {
-    add: (wake: () => void): (() => void) => {
-      listeners.add(wake);
-      return () => listeners.delete(wake);
-    },
-    tell: (): void => {
-      for (const wake of [...listeners]) wake();
-    },
-  };
 };
 
 /** The counters, and at the same moment the mark of the batch that ends at a position; undefined where none does. */

@@ -1,7 +1,8 @@
 // What a process keeps in memory of a database: the newest report of each stream, and the last ones in append order.
 import type { FeedId } from '@sealpost/protocol';
-import { keepReport } from '../format/kept-report.ts';
 import { renderLatest } from '../format/rendered-report.ts';
+import { keepReport } from '../format/report-contents.ts';
+import { searchFirst } from '../format/report-run.ts';
 import type { Appended, LatestReport, StoredReport } from '../store.ts';
 
 /** Reports kept in memory for those who follow, and a quarter more between two cuts: up to 14 MB with reports of 1 KB. */
@@ -115,14 +116,5 @@ const chooseEntries = (
 };
 
 /** Where the entries after a position begin. */
-const firstAfter = (entries: readonly Recent[], position: number): number => {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const found = entries[middle] as Recent; // inside the list
-    if (found.position > position) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-};
+const firstAfter = (entries: readonly Recent[], position: number): number =>
+  searchFirst(entries.length, (i) => (entries[i] as Recent).position > position); // inside the list

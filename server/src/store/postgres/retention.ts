@@ -1,16 +1,15 @@
 // Removes old reports from PostgreSQL by dropping whole partitions, and counts what they hold. When space runs short it never drops the partition with the
 // newest reports, and keeps each stream's newest report of the others (D147). Readers hide what is older than retention (D52).
 import { positionsKept } from '../bounds.ts';
-import type { DamageLog } from '../damage.ts';
+import { createDamageLog, type DamageLog } from '../damage.ts';
 import { decodeRecord, encodeRecord } from '../format/record.ts';
 import { withPrice } from '../format/report-contents.ts';
-import { attempt } from '../format/report-correction.ts';
 import type { AppliedRetention, RetentionRecord } from '../nodes.ts';
 import type { ReportStats, Retention, Trimmed } from '../store.ts';
 import { candleRows, putCandles } from './append.ts';
 import type { Run, WriteConnection } from './connection.ts';
 import { dropPartition, lockBriefly, type Partition } from './partitions.ts';
-import { bytesList, decodeReport, feedIdOfBytes, numberList, type ReportRow } from './rows.ts';
+import { bytesList, feedIdOfBytes, numberList, type ReportRow, readReport } from './rows.ts';
 import { type Tables, takeLock } from './schema.ts';
 
 /** Drops or empties the oldest partition that is due, if any. */
@@ -101,7 +100,8 @@ const keepOnly = async (run: Run, t: Tables, partition: Partition, heads: readon
       bytesList(heads.map(({ record }) => record)),
     ],
   );
-  const kept = heads.flatMap((row) => attempt(() => decodeReport(feedIdOfBytes(row.feed_id), row)) ?? []);
+  const damage = createDamageLog(); // what is damaged was noted when it was read
+  const kept = heads.flatMap((row) => readReport(damage, feedIdOfBytes(row.feed_id), row) ?? []);
   const minutes = candleRows(() => partition, kept.map(withPrice));
   for (const [, rows] of minutes) await putCandles(run, partition, rows);
   const bytes = kept.reduce((sum, { fullReport }) => sum + fullReport.length, 0); // 0 of a damaged one

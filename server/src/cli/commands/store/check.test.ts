@@ -6,7 +6,7 @@ import { createSignedReports, secondStream } from '../../../../../tests/support/
 import { openVerifier } from '../../../ingest/verifier.ts';
 import { openStore } from '../../../store/open.ts';
 import { CorruptRecordError, type ReportStore, type ScannedReport, type Store } from '../../../store/store.ts';
-import { checkStore, latestFault } from './check.ts';
+import { checkStore } from './check.ts';
 
 const { report, signerSets } = await createSignedReports();
 const strangers = await createSignedReports('strangers');
@@ -29,7 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The same reports with another scan or another newest one. */
+/** The same reports with another scan. */
 const changed = (changes: Partial<ReportStore>): ReportStore => ({ ...store.reports, ...changes });
 const scanOf = (entries: readonly ScannedReport[]) => changed({ scan: async () => ({ entries }) });
 
@@ -79,17 +79,6 @@ test('store check: windows must ascend without overlaps, and damaged records are
     `its window overlaps that of the report observed at ${(t0 + 5) * 1_000} ms`,
     `it is stored after the report observed at ${(t0 + 9) * 1_000} ms`,
   ]);
-});
-
-test('store check: what is served as the latest report must be the newest', async () => {
-  const latest = store.reports.latest(stream);
-  expect(await latestFault(store.reports, stream)).toBeUndefined();
-  expect(await latestFault(store.reports, secondStream(9))).toBeUndefined();
-  const fault = 'the report served as its latest is not the newest';
-  expect(await latestFault(changed({ latest: () => undefined }), stream)).toBe(fault);
-  expect(latest).toBeDefined();
-  const older = latest && { ...latest, observationsMs: t0 * 1_000 };
-  expect(await latestFault(changed({ latest: () => older }), stream)).toBe(fault);
 });
 
 test('store check: a thousand problems are listed, all are counted, none twice', async () => {

@@ -1,16 +1,10 @@
-// Checks a store against itself: records against checksums and each other, windows, bodies against keys, the rendered newest report against the
-// newest, and on demand every quorum. Only reads, so it is safe while a server is writing.
-import {
-  decodeFullReport,
-  type FeedId,
-  ReportFormatError,
-  readReportBody,
-  toReportJson,
-  windowOf,
-} from '@sealpost/protocol';
+// Checks a store against itself: records against checksums and each other, windows, bodies against keys, and on demand every quorum. Only reads, so it
+// is safe while a server is writing.
+import { decodeFullReport, type FeedId, ReportFormatError, readReportBody, windowOf } from '@sealpost/protocol';
 import { rejections } from '../../../ingest/rejections.ts';
 import type { Verifier } from '../../../ingest/verifier.ts';
 import { dependentsOf } from '../../../store/damage.ts';
+import { toHex } from '../../../store/format/report-contents.ts';
 import {
   CorruptRecordError,
   type ReportStore,
@@ -73,12 +67,6 @@ export const checkStore = async (reports: ReportStore, options: CheckOptions): P
     options.onProgress?.(checked);
     cursor = next;
   } while (cursor !== undefined && !options.signal?.aborted);
-  for (const feedId of newest.keys()) {
-    const what = await latestFault(reports, feedId).catch(passOverCorrupt); // the scan has counted what cannot be read
-    const affects = 'the newest report of the stream';
-    if (what !== undefined)
-      problems.add({ table: 'reports', key: feedId, feedId, observationsMs: null, what, affects });
-  }
   if (cursor === undefined)
     for (const { reason, feedId, table, key } of (await options.findDamage?.()) ?? [])
       problems.addDamaged({ error: new CorruptRecordError(reason), table, key, ...(feedId && { feedId }) });
@@ -127,8 +115,6 @@ const orderFault = ({ validFromMs, observationsMs }: Window, previous: Window | 
     : `it is stored after the report observed at ${previous.observationsMs} ms`;
 };
 
-const toHex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`;
-
 const bodyFault = ({ feedId, validFromMs, observationsMs, fullReport }: StoredReport): string | undefined => {
   try {
     const body = readReportBody(decodeFullReport(toHex(fullReport)).body);
@@ -155,27 +141,3 @@ const checkQuorums = async (
     problems.addReport(report, what);
   }
 };
-
-const passOverCorrupt = (error: unknown): undefined => {
-  if (!(error instanceof CorruptRecordError)) throw error;
-};
-
-const readAttemptsMax = 5;
-
-/** What is wrong with the rendered newest report of a stream; undefined when nothing is. A damaged record is a CorruptRecordError. */
-export const latestFault = async (reports: ReportStore, feedId: FeedId): Promise<string | undefined> => {
-  // A writer may append between the two reads: only an unchanged pair is compared.
-  for (let attempt = 1; attempt <= readAttemptsMax; attempt++) {
-    const latest = reports.latest(feedId);
-    const fromSeconds = latest === undefined ? 0 : Math.floor(latest.observationsMs / 1_000);
-    const newest = (await reports.page(feedId, fromSeconds, sliceReports)).reports.at(-1);
-    if (reports.latest(feedId)?.observationsMs !== latest?.observationsMs) continue;
-    const isNewest = latest?.observationsMs === newest?.observationsMs && latest?.validFromMs === newest?.validFromMs;
-    const agrees = isNewest && latest?.json.toString() === (newest && renderLatest(newest));
-    return agrees ? undefined : 'the report served as its latest is not the newest';
-  }
-  return undefined;
-};
-
-const renderLatest = (report: StoredReport): string =>
-  JSON.stringify({ report: toReportJson(report.feedId, report, toHex(report.fullReport)) });

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSignedReports, secondStream } from '../../../../../tests/support/signed-reports.ts';
-import { createDamageLog } from '../../damage.ts';
-import { encodeRun, openRun } from '../../format/report-run.ts';
-import { openStore } from '../../open.ts';
-import { CorruptRecordError, type StoredReport } from '../../store.ts';
-import { putStream } from '../directory.ts';
-import { type Environment, openEnvironment } from '../environment.ts';
+import { createSignedReports, secondStream } from '../../../../tests/support/signed-reports.ts';
+import { createDamageLog } from '../damage.ts';
+import { encodeRun, openRun } from '../format/report-run.ts';
+import { openStore } from '../open.ts';
+import { CorruptRecordError, type StoredReport } from '../store.ts';
+import { checkAgreement, recordChecks } from './check.ts';
+import { putStream } from './directory.ts';
+import { type Environment, openEnvironment } from './environment.ts';
 import {
   encodeAppended,
   openReportTables,
@@ -19,9 +20,7 @@ import {
   reportKey,
   writeCounters,
   writePosition,
-} from '../report-tables.ts';
-import { checkAgreement } from './check.ts';
-import { recordChecks } from './scan.ts';
+} from './report-tables.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;
