@@ -46,6 +46,41 @@ test('log: a request is one line of JSON, in UTC', () => {
   ]);
 });
 
+test('log: the line of a plain answer, which is made by hand, has the bytes that pino writes for the same fields', () => {
+  const log = open();
+  const lines: string[] = [];
+  const time = () => ',"time":"2025-11-15T12:00:00.250Z"';
+  const formatters = { level: (level: string) => ({ level }) };
+  const logger = pino(
+    { base: { pid: process.pid }, formatters, timestamp: time },
+    { write: (line) => lines.push(line) },
+  );
+  for (const changes of [
+    {},
+    { userId: null, route: null, method: 'HEAD', status: 304, bytes: 0, durationMs: 0 },
+    { userId: 'a "quoted" \u007f user', address: '[2001:db8::1%eth0]:80', route: 'explorer', durationMs: 999.9994 },
+  ] as const) {
+    const { kind, requestId, userId, address: from, route, method, status, durationMs, bytes, code } = request(changes);
+    const path = { reportLatest: '/api/v1/reports/latest', explorer: 'explorer' }[String(route)] ?? null;
+    const rounded = Math.round(durationMs * 1_000) / 1_000;
+    const address = from.startsWith('[') ? '2001:db8::1' : from;
+    logger.info({
+      event: kind,
+      requestId,
+      userId,
+      address,
+      route: path,
+      method,
+      status,
+      durationMs: rounded,
+      bytes,
+      code,
+    });
+    log.observe(request(changes));
+  }
+  expect(log.lines.map((line) => line.replace('\\u007f', '\u007f'))).toEqual(lines);
+});
+
 test('log: a plain answer has no line where the level is above info', () => {
   const log = open({ level: 'warn' });
   log.observe(request());
