@@ -43,7 +43,7 @@ export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogD
   let waiting = 0;
   let writing: { readonly bytes: number; readonly sinceMs: number } | undefined;
   let [writtenMs, dropped] = [0, 0];
-  let [hasFailed, isHeld] = [false, false];
+  let [hasFailed, isHeld, isClosing] = [false, false, false];
   let timer: NodeJS.Timeout | undefined;
   let retry: NodeJS.Timeout | undefined;
 
@@ -81,7 +81,8 @@ export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogD
       if (hasFailed)
         onLost(); // the next line tries again
       else if (error !== null) retry = setTimeout(advance, retryMs);
-      else advance();
+      else if (isClosing || waiting === 0 || waiting >= pieceCharacters) advance();
+      else timer ??= setTimeout(advance, writeEveryMs).unref(); // at once it would write a line or two at a time
     });
   };
   /** A process that exits writes nothing that a thread has not begun to. What is being written at this moment is not waited for. */
@@ -122,6 +123,7 @@ export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogD
     close: async () => {
       const startedMs = performance.now();
       hasFailed = false;
+      isClosing = true;
       advance(); // also after a failure
       while (waiting > 0 && !hasFailed && performance.now() - Math.max(startedMs, writtenMs) < unreadMaxMs)
         await sleep(10);
