@@ -1,8 +1,8 @@
 // The control of tests/access/timing.test.ts: the read path's own listener, pipeline and gate, with an authenticator that rejects unknown users
 // before it computes anything. Prints its port; the user that it knows is its first argument.
-import { createSecretKey } from 'node:crypto';
 import { errorOf } from '@sealpost/protocol';
 import { bucketKeysOf, type Caller, createAuthenticator } from '../../server/src/access/authenticate.ts';
+import { createHmacKey } from '../../server/src/access/hmac.ts';
 import { createRateLimiter } from '../../server/src/access/rate-limit.ts';
 import { createGate } from '../../server/src/http/gate.ts';
 import { createPipeline, type Handlers, type PipelineParts } from '../../server/src/http/pipeline.ts';
@@ -13,7 +13,7 @@ import { defaultApiRules as rules } from '../support/running-api.ts';
 const [, , userId = ''] = process.argv;
 const known: Caller = {
   userId,
-  keys: [createSecretKey(Buffer.from('a secret that nobody signs with'))],
+  keys: [createHmacKey(Buffer.from('a secret that nobody signs with'))],
   secretIds: ['one'],
   rateLimits: {},
   bucketKeys: bucketKeysOf(userId),

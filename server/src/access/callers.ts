@@ -1,11 +1,11 @@
 // Accounts as requests see them: opened secrets as key objects, and the streams that each may read. Built per account on first use, in memory
 // only, and again when the records change. A secret that cannot be opened counts as absent (D150).
-import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { FeedId } from '@sealpost/protocol';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Account } from '../store/store.ts';
 import { bucketKeysOf, type Caller } from './authenticate.ts';
 import { readableByAccount } from './entitlements.ts';
+import { createHmacKey, type HmacKey } from './hmac.ts';
 import type { SecretBox } from './secrets.ts';
 
 /** A stored secret that could not be opened: no key for it, or it was altered. Its user is answered like an unknown one. */
@@ -88,9 +88,9 @@ const toCaller = (
   if (disabledAt !== null) return undefined;
   const opened = secrets
     .filter(({ revokedAt }) => revokedAt === null)
-    .flatMap(({ id, sealed }): readonly { readonly id: string; readonly key: KeyObject }[] => {
+    .flatMap(({ id, sealed }): readonly { readonly id: string; readonly key: HmacKey }[] => {
       try {
-        return [{ id, key: createSecretKey(Buffer.from(box.open(userId, sealed), 'utf8')) }];
+        return [{ id, key: createHmacKey(Buffer.from(box.open(userId, sealed), 'utf8')) }];
       } catch (error) {
         onNotOpened({ kind: 'secretNotOpened', userId, secretId: id, error });
         return [];
