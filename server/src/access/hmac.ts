@@ -1,5 +1,5 @@
-// HMAC-SHA256 for requests: two one-shot hashes over pads that are made once per key. With Node's Hmac objects,
-// which must be made and collected, a whole request takes 6 % more CPU (D64). A test compares the results with Node's.
+// HMAC-SHA256 for requests: two one-shot hashes over pads that are made once per key. Node's Hmac objects, which must be made and collected, take 12 %
+// of a whole `latest` more (x86_64, Node 20, 2026-11-19, D64). A test compares the results with Node's.
 import { hash } from 'node:crypto';
 
 /** A key, ready: 64 bytes each, as the standard pads them. */
