@@ -1,4 +1,5 @@
-// Builds the page into the server's package, which serves it as files.
+// Builds the page into the server's package, which serves it as files. `npm run dev` and `npx vite explorer` serve it from its source, and forward
+// requests for the API to a running server.
 import { defineConfig } from 'vite';
 
 export default defineConfig({
@@ -6,6 +7,15 @@ export default defineConfig({
   base: '/',
   resolve: { conditions: ['source', 'browser', 'module', 'import', 'default'] },
   esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
+  server: {
+    host: '127.0.0.1',
+    proxy: {
+      '^/(api/|time$|sign-in$|(status|signers|openapi)\\.json)': {
+        target: process.env.SEALPOST_URL ?? 'http://127.0.0.1:7401',
+        changeOrigin: true,
+      },
+    },
+  },
   build: {
     outDir: '../server/public',
     emptyOutDir: true,
