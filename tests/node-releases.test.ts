@@ -73,12 +73,13 @@ const runSuites = async (binary: string, suites: readonly string[], signal: Abor
   return { files: testResults.length, failed };
 };
 
-test('engines: every package lists the releases that are tested, and the image uses one of them', () => {
+test('engines: every package lists the releases that are tested, CI runs on each, and the image uses one of them', () => {
   const listed = ['.', ...workspaces().keys()].map((folder) => Object(readJson(`${folder}/package.json`).engines).node);
   expect(new Set(listed)).toEqual(new Set(['^20.20.2 || ^22.13.0 || ^24.0.0 || >=26.0.0']));
   const majors = [...String(listed[0]).matchAll(/(\d+)\.\d+\.\d+/g)].map(([, major]) => Number(major));
   const own = Number.parseInt(process.versions.node, 10);
   expect([...new Set([20, own, ...nodeReleases])].sort()).toEqual(majors);
+  expect(readText('.github/workflows/test.yml')).toContain(`node: [${majors.join(', ')}]`);
   expect(readText('deploy/Dockerfile').match(/^ARG NODE_IMAGE=node:(\d+)/m)?.[1]).toBe('24');
   expect(readText('deploy/Dockerfile').match(/^FROM (?!\$\{NODE_IMAGE\}( |$)).*/gm)).toBeNull();
 });
