@@ -25,7 +25,6 @@ import type { WritingTimes } from '../write-state.ts';
 import { createLmdbAdmin, createLmdbRetention } from './admin.ts';
 import type { CandleSlice } from './candles.ts';
 import { checkAdministration, checkAgreement, scanSlice } from './check.ts';
-import { createDirectory } from './directory.ts';
 import { type Environment, openEnvironment } from './environment.ts';
 import { openFailure } from './failure.ts';
 import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
@@ -209,8 +208,12 @@ const composeStore = (
   damage: DamageLog,
   release: () => void,
 ): Store => {
-  const source = { tables, directory: createDirectory(tables, damage), damage, unreadable: new Map<string, number>() };
-  const reader = createReportReader(source, () => environment.root.resetReadTxn());
+  const reader = createReportReader(
+    tables,
+    damage,
+    () => environment.root.resetReadTxn(),
+    mode === 'write' ? writer.writes : () => undefined,
+  );
   const appended = createWake(reader.position, mode === 'write' ? ownAppendPollMs : appendPollMs);
   const admin = createLmdbAdmin(
     adminEnvironment,

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Environment, openEnvironment, openTable, type Table } from './environment.ts';
 
@@ -38,6 +39,13 @@ test('table: a record belongs to its reader, whatever is read after it, compress
     expect([first?.equals(short), again?.equals(long)]).toEqual([true, true]);
     expect(first?.buffer.byteLength).toBeLessThan(65_536);
     expect([...one.getRange()].filter(({ value }) => value.equals(short))).toHaveLength(1);
+    expect(one.view(keys.long)?.equals(long)).toBe(true);
+    const view = one.view(keys.short); // from here on as long as the record, whichever way it is read
+    expect([view?.toString(), view?.subarray(4).toString(), crc32(view ?? '')]).toEqual([
+      'one record',
+      'record',
+      crc32(short),
+    ]);
   }
   expect(table.get(keys.empty)?.length).toBe(0);
   expect(table.get(Buffer.from('missing'))).toBeUndefined();

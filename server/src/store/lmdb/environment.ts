@@ -13,6 +13,8 @@ import { completeCreation, corruptStore, createHeadroom, pagesFile, preparePages
  */
 export type Table = {
   readonly get: (key: Buffer) => Buffer | undefined;
+  /** As `get`, in memory of lmdb that the next read of any table overwrites: a copy of a run takes as long as half of its decompression. */
+  readonly view: (key: Buffer) => Buffer | undefined;
   readonly getKeys: (range?: RangeOptions) => Iterable<Buffer>;
   readonly getRange: (range?: RangeOptions) => Iterable<{ readonly key: Buffer; readonly value: Buffer }>;
   readonly getKeysCount: () => number;
@@ -180,7 +182,9 @@ const requireFiles = (folder: string, opened: string | undefined): void => {
 };
 
 /** A table that stays the same object when the environment is opened again. */
-type Slot = { readonly name: string; readonly isCompressed: boolean; inner: InnerTable };
+type Slot = { readonly name: string; readonly isCompressed: boolean } & Opened;
+/** A table, and the same one as it is stored. */
+type Opened = { inner: InnerTable; stored: InnerTable };
 
 /** Opens the environment again after an error that calls for it; throws any other. */
 type Recover = (error: unknown) => void;
@@ -218,7 +222,10 @@ const openHandle = (folder: string, readOnly: boolean, shared: SharedEnvironment
       void inner.close(); // nothing is under way: it has closed when this returns
       inner = openChecked(folder, readOnly);
       for (const slot of slots)
-        slot.inner = requireTable(folder, slot.name, openInnerTable(inner, slot.name, false, slot.isCompressed));
+        Object.assign(
+          slot,
+          requireTable(folder, slot.name, openInnerTable(inner, slot.name, false, slot.isCompressed)),
+        );
     },
     // By the beginning of a transaction: failed reads add to a message of lmdb without a bound.
     isRefused: (): boolean => {
@@ -296,7 +303,7 @@ const connect = (folder: string, readOnly: boolean, shared: SharedEnvironment | 
     open: (name: string, create: boolean, isCompressed: boolean): Table | undefined => {
       const opened = attempt(() => openInnerTable(inner(), name, create, isCompressed));
       if (opened === undefined) return undefined;
-      const slot: Slot = { name, isCompressed, inner: opened };
+      const slot: Slot = { name, isCompressed, ...opened };
       handle.add(slot);
       return createTable(slot, { attempt, recover, isWriting: () => isWriting });
     },
@@ -318,14 +325,15 @@ const readState = (inner: Inner): { readonly usedBytes: number; readonly transac
   return { usedBytes: (lastPageNumber + 1) * pageSize, transaction: lastTxnId };
 };
 
-const openInnerTable = (inner: Inner, name: string, create: boolean, isCompressed: boolean): InnerTable | undefined =>
-  inner.openDB<Buffer, Buffer>(name, {
-    ...binary,
-    ...(isCompressed && compressed),
-    ...(!create && { create: false }),
-  } as typeof binary); // lmdb's types lack `create`
+const openInnerTable = (inner: Inner, name: string, create: boolean, isCompressed: boolean): Opened | undefined => {
+  const openAs = (options: object): InnerTable | undefined =>
+    inner.openDB<Buffer, Buffer>(name, { ...binary, ...options, ...(!create && { create: false }) } as typeof binary); // lmdb's types lack `create`
+  const table = openAs(isCompressed ? compressed : {});
+  const stored = isCompressed ? openAs({}) : table;
+  return table && stored && { inner: table, stored };
+};
 
-const requireTable = (folder: string, name: string, table: InnerTable | undefined): InnerTable => {
+const requireTable = (folder: string, name: string, table: Opened | undefined): Opened => {
   if (table !== undefined) return table;
   throw corruptStore(folder, `its table ${name} is listed and cannot be found`);
 };
@@ -342,7 +350,15 @@ const createTable = (slot: Slot, { attempt, recover, isWriting }: Access): Table
     throw new Error(`The table ${slot.name} is changed outside of a transaction.`);
   };
   return {
-    // Without `attempt` and its function: this is called for every record.
+    // Without `attempt` and its function: these two are called for every record.
+    view: (key) => {
+      try {
+        return viewOf(slot, key);
+      } catch (error) {
+        recover(error);
+        return viewOf(slot, key);
+      }
+    },
     get: (key) => {
       try {
         return slot.inner.get(key);
@@ -360,6 +376,16 @@ const createTable = (slot: Slot, { attempt, recover, isWriting }: Access): Table
     removeSync: (key) => writable().removeSync(key),
     clearSync: () => writable().clearSync(),
   };
+};
+
+/** The first byte of a compressed value of 16 MB or more, so of a damaged one: lmdb would grow its read buffer by that length, and read nothing more into one of 2 GB. */
+const isHuge = 255;
+
+/** lmdb returns its whole read buffer with an overridden `length`, which native code ignores, and from Node 24 on also `subarray` and `toString`. */
+const viewOf = ({ inner, stored, isCompressed }: Slot, key: Buffer): Buffer | undefined => {
+  if (isCompressed && stored.getBinaryFast(key)?.[0] === isHuge) return inner.get(key);
+  const shared = inner.getBinaryFast(key);
+  return shared && Buffer.from(shared.buffer, shared.byteOffset, shared.length);
 };
 
 /** The names of an environment's tables; LMDB ends them with a zero. */

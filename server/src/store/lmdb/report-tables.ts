@@ -216,7 +216,7 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes, isEx
  * checksum costs as much as reading it and is left to the writer.
  */
 export const writtenIn = ({ meta }: ReportTables): { readonly changes: number; readonly rewrites: number } => {
-  const value = meta.get(countersKey);
+  const value = meta.view(countersKey);
   if (value === undefined || value.length < countersBytes) return { changes: 0, rewrites: Number.NaN };
   return { changes: value.readUIntBE(16, 6), rewrites: value.readUIntBE(23, 6) };
 };

@@ -3,6 +3,7 @@
 import type { FeedId } from '@sealpost/protocol';
 import { createLastUsed } from '../../../runtime/kept-values.ts';
 import type { CandleRange } from '../../candle-rollup.ts';
+import type { DamageLog } from '../../damage.ts';
 import { renderLatest, renderReports, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
 import type { StoredRun } from '../../format/report-run.ts';
 import type {
@@ -16,13 +17,14 @@ import type {
   Window,
 } from '../../store.ts';
 import { type CandleSlice, readCandleSlice } from '../candles.ts';
+import { createDirectory } from '../directory.ts';
 import {
-  changesOf,
   lastPosition,
   observationsOfKey,
   openAppended,
   positionKey,
   positionOfKey,
+  type ReportTables,
   streamOfKey,
   writtenIn,
 } from '../report-tables.ts';
@@ -39,36 +41,62 @@ import {
   runsFrom,
 } from './runs.ts';
 
-/** Makes a reader. `renew` begins a new snapshot. */
-export const createReportReader = (source: ReportSource, renew: () => void) => {
-  const { tables, damage, directory } = source;
-  const onSnapshot = <T>(feedId: FeedId, missing: T, read: (stream: number) => T): T => {
+/**
+ * Makes a reader. `renew` begins a new snapshot. `writes` is how often the store was written, for the process that alone writes it: without a write since the
+ * last snapshot, what was made from that one still holds.
+ */
+export const createReportReader = (
+  tables: ReportTables,
+  damage: DamageLog,
+  renew: () => void,
+  writes: () => number | undefined,
+) => {
+  const directory = createDirectory(tables, damage);
+  // Each run is used up before the next one is read.
+  const source: ReportSource = { tables, directory, damage, unreadable: new Map(), runBytes: tables.runs.view };
+  let written: Written = { changes: -1, rewrites: Number.NaN };
+  let writesSeen: number | undefined;
+  const look = (): Written => {
+    const count = writes();
+    if (count !== undefined && count === writesSeen) return written;
     renew();
+    written = writtenIn(tables);
+    writesSeen = count;
+    return written;
+  };
+  const onSnapshot = <T>(feedId: FeedId, missing: T, read: (stream: number, changes: number) => T): T => {
+    const { changes } = look();
     const stream = directory.numberOf(feedId);
-    return stream === undefined ? missing : read(stream);
+    return stream === undefined ? missing : read(stream, changes);
   };
   const latest = createNewest(source, (feedId, stream) => findLatest(source, feedId, stream));
   const newest = createNewest(source, (_, stream) => lastWindowBefore(source, stream, momentMax + 1));
-  const moments = createKept<RenderedReport | undefined>(momentsKept, (report) => report !== undefined);
-  const pages = createKept<RenderedPage>(pagesKept, ({ more, damaged }) => more && !damaged);
+  const moments = createKept<number, RenderedReport | undefined>(momentsKept, (report) => report !== undefined);
+  const pages = createKept<string, RenderedPage>(pagesKept, ({ more, damaged }) => more && !damaged);
   return {
     latest: (feedId: FeedId): LatestReport | undefined =>
-      onSnapshot<LatestReport | undefined>(feedId, undefined, (stream) => latest(feedId, stream)),
+      onSnapshot<LatestReport | undefined>(feedId, undefined, (stream, changes) => latest(feedId, stream, changes)),
     newestMs: (feedId: FeedId): number | undefined =>
-      onSnapshot<number | undefined>(feedId, undefined, (stream) => newest(feedId, stream)?.observationsMs),
+      onSnapshot<number | undefined>(
+        feedId,
+        undefined,
+        (stream, changes) => newest(feedId, stream, changes)?.observationsMs,
+      ),
     at: (feedIds: readonly FeedId[], seconds: number): readonly (StoredReport | undefined)[] => {
-      renew();
+      look();
       return feedIds.map((feedId) => findAt(source, feedId, seconds));
     },
     renderedAt: (feedIds: readonly FeedId[], seconds: number): readonly (RenderedReport | undefined)[] => {
-      renew();
-      const written = writtenIn(tables);
-      return feedIds.map((feedId) => moments(`${feedId} ${seconds}`, written, () => renderAt(source, feedId, seconds)));
+      const seen = look();
+      return feedIds.map((feedId) => {
+        const stream = directory.numberOf(feedId);
+        if (stream === undefined) return undefined;
+        return moments(stream * 2 ** 32 + seconds, seen, () => renderAt(source, feedId, seconds));
+      });
     },
     /** A page of few enough reports to be read at once. */
     renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
-      renew();
-      return pages(`${feedId} ${fromSeconds} ${limit}`, writtenIn(tables), () => {
+      return pages(`${feedId} ${fromSeconds} ${limit}`, look(), () => {
         const stream = directory.numberOf(feedId);
         const found = stream === undefined ? none : readFrom(source, feedId, stream, fromSeconds * 1_000, limit + 1);
         return renderPage(toPage(found, limit));
@@ -100,7 +128,8 @@ export const createReportReader = (source: ReportSource, renew: () => void) => {
     candles: (feedId: FeedId, range: CandleRange): CandleSlice =>
       onSnapshot<CandleSlice>(feedId, { candles: [] }, (stream) => readCandleSlice(tables, stream, range, damage)),
     position: (): number => {
-      renew();
+      writesSeen = undefined; // polled, so what another process wrote after taking over is seen soon
+      look();
       return lastPosition(tables, damage);
     },
     appendedAfter: (position: number, limit: number, feedIds?: ReadonlySet<FeedId>): Appended => {
@@ -117,9 +146,9 @@ const pagesKept = 32;
 type Written = ReturnType<typeof writtenIn>;
 
 /** Keeps what many ask for until something is written that may change it; `isSettled` ones are not changed by newer reports of their stream (D282). */
-const createKept = <T>(count: number, isSettled: (value: T) => boolean) => {
-  const kept = createLastUsed<string, { readonly value: T; readonly written: Written }>(count);
-  return (key: string, written: Written, make: () => T): T => {
+const createKept = <K, T>(count: number, isSettled: (value: T) => boolean) => {
+  const kept = createLastUsed<K, { readonly value: T; readonly written: Written }>(count);
+  return (key: K, written: Written, make: () => T): T => {
     const known = kept.get(key);
     if (known !== undefined) {
       const { changes, rewrites } = known.written;
@@ -151,8 +180,7 @@ const createNewest = <T extends Window>(
   find: (feedId: FeedId, stream: number) => T | undefined,
 ) => {
   const known = new Map<number, { changes: number; readonly found: T | undefined }>();
-  return (feedId: FeedId, stream: number): T | undefined => {
-    const changes = changesOf(source.tables);
+  return (feedId: FeedId, stream: number, changes: number): T | undefined => {
     const before = known.get(stream);
     if (before?.changes === changes) return before.found;
     const key = before?.found && lastKey(source.tables, stream);
@@ -190,10 +218,10 @@ const findNeighbours = (source: ReportSource, feedId: FeedId, stream: number, se
   const { run, isDamaged } = firstRun(source, stream, ms);
   const i = run?.firstAtOrAfter(ms) ?? 0;
   const next = run?.window(i);
-  const previous = run !== undefined && i > 0 ? run.window(i - 1) : lastWindowBefore(source, stream, ms);
   // What holds here counts as missing only because it cannot be read.
   const isHere = run !== undefined && next !== undefined && secondOf(next.validFromMs) <= seconds;
   const damaged = isDamaged || (isHere && reportIn(source, feedId, stream, run, i) === undefined);
+  const previous = run !== undefined && i > 0 ? run.window(i - 1) : lastWindowBefore(source, stream, ms);
   return damaged ? { previous, next, damaged: true } : { previous, next };
 };
 

@@ -7,6 +7,7 @@ import { contentsOf } from '../../format/report-contents.ts';
 import { openRun, type StoredRun } from '../../format/report-run.ts';
 import { CorruptRecordError, type StoredReport, type Window } from '../../store.ts';
 import type { Directory } from '../directory.ts';
+import type { Table } from '../environment.ts';
 import { changesOf, type ReportTables, reportKey, streamKey, streamOfKey } from '../report-tables.ts';
 
 /** Where reports are read from, and where damage is noted. */
@@ -16,6 +17,8 @@ export type ReportSource = {
   readonly damage: DamageLog;
   /** Damaged runs, and the changes at which they were read: lmdb prints every byte of what it cannot decompress, so they are not read again at once. */
   readonly unreadable: Map<string, number>;
+  /** `get` of the runs, or `view` where each run is used up before the next one is read. */
+  readonly runBytes: Table['get'];
 };
 
 /** A run where it is stored; undefined where it is damaged. */
@@ -27,9 +30,9 @@ export const momentMax = 2 ** 48 - 1;
 const unreadableMax = 1_000;
 
 /** Opens the run under a key; one whose index is not what was written there is a `CorruptRecordError`. */
-export const requireRun = ({ runs }: ReportTables, key: Buffer): StoredRun => {
+export const requireRun = ({ runs }: ReportTables, key: Buffer, bytes: Table['get'] = runs.get): StoredRun => {
   try {
-    return openRun(key, runs.get(key) ?? Buffer.alloc(0));
+    return openRun(key, bytes(key) ?? Buffer.alloc(0));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new CorruptRecordError('a run has a damaged length', { cause: error }); // more than memory can be taken for
@@ -38,16 +41,15 @@ export const requireRun = ({ runs }: ReportTables, key: Buffer): StoredRun => {
 
 const readRun = (source: ReportSource, stream: number, key: Buffer): StoredRun | undefined => {
   const { tables, damage, directory, unreadable } = source;
-  const name = key.toString('latin1');
-  if (unreadable.size > 0 && unreadable.get(name) === changesOf(tables)) return undefined;
+  if (unreadable.size > 0 && unreadable.get(key.toString('latin1')) === changesOf(tables)) return undefined;
   try {
     if (streamOfKey(key) !== stream)
       throw new CorruptRecordError(`a key of stream ${streamOfKey(key)} is among those of stream ${stream}`);
-    return requireRun(tables, key);
+    return requireRun(tables, key, source.runBytes);
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     if (unreadable.size >= unreadableMax) unreadable.clear();
-    unreadable.set(name, changesOf(tables));
+    unreadable.set(key.toString('latin1'), changesOf(tables));
     damage.note({
       table: 'runs',
       key: key.toString('hex'),
@@ -99,7 +101,7 @@ export const lastWindowBefore = (source: ReportSource, stream: number, observati
   return undefined;
 };
 
-/** A report of an opened run; undefined where it is damaged. */
+/** A report of an opened run, with bytes of its own; undefined where it is damaged. */
 export const reportIn = (
   { damage, directory }: ReportSource,
   feedId: FeedId,
@@ -109,7 +111,7 @@ export const reportIn = (
 ): StoredReport | undefined => {
   const { validFromMs, observationsMs } = run.window(i);
   try {
-    return { feedId, validFromMs, observationsMs, fullReport: run.fullReport(i) };
+    return { feedId, validFromMs, observationsMs, fullReport: Buffer.from(run.fullReport(i)) };
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     const key = `${stream}/${observationsMs}`;

@@ -73,7 +73,14 @@ export const createReportAppender = (
     const stored: Buffer[] = [];
     const touched = new Set<StreamState>();
     const counters = readCounters(tables, damage);
-    const transaction = { tables, directory: streams.directory, damage, counters, unreadable };
+    const transaction = {
+      tables,
+      directory: streams.directory,
+      damage,
+      counters,
+      unreadable,
+      runBytes: tables.runs.get,
+    };
     const candles = createCandleWriter(
       tables,
       damage,

@@ -40,6 +40,7 @@ export const trimSlice = (
       directory: createDirectory(tables, damage),
       damage,
       unreadable: new Map<string, number>(),
+      runBytes: tables.runs.get,
     };
     const streams = [...source.directory.numbers()];
     const oldest = streams.flatMap((stream) => firstKey(tables, stream) ?? []);

@@ -45,6 +45,8 @@ export type Writer = {
   readonly putRecords: AdminStore['put'];
   /** Makes a change to the administrative environment on this thread, while the other one does not; notes how it went. */
   readonly administer: (change: () => void) => Promise<void>;
+  /** How often this process has written; undefined while it does, and when that is unknown. */
+  readonly writes: () => number | undefined;
   /** What cannot be written to at present. */
   readonly stops: () => readonly WritingStop[];
   readonly close: () => Promise<void>;
@@ -110,6 +112,7 @@ export const openWriter = (options: WriterOptions): Writer => {
   const start = () => startWriterThread(options, noteEnd);
   let channel = place && start();
   let isClosed = false;
+  let writes = 0;
   const ask = async (part: WritingPart, request: WriterRequest): Promise<unknown> => {
     if (isClosed) throw new StoreError('store_closed', `The store in ${folder} is closed.`);
     channel ??= start();
@@ -124,6 +127,7 @@ export const openWriter = (options: WriterOptions): Writer => {
         throw error;
       })
       .finally(() => {
+        writes += 1;
         clearTimeout(stall);
         if (part === 'administration') closings.pending -= 1;
       });
@@ -159,6 +163,8 @@ export const openWriter = (options: WriterOptions): Writer => {
     putRecords: (records, entry) =>
       inTurn(() => ask('administration', { act: 'put', records, entry })) as Promise<void>, // as the thread answers
     administer: (change) => inTurn(async () => noteWrite(states.administration, join(folder, 'admin'), change)),
+    writes: () =>
+      isClosed || channel === undefined || channel.waiting() > 0 || states.reports.current() ? undefined : writes,
     stops: () => Object.values(states).flatMap((state) => state.current() ?? []),
     close: async () => {
       isClosed = true;
