@@ -81,7 +81,7 @@ export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogD
       if (hasFailed)
         onLost(); // the next line tries again
       else if (error !== null) retry = setTimeout(advance, retryMs);
-      else if (isClosing || waiting === 0 || waiting >= pieceCharacters) advance();
+      else if (isClosing || dropped > 0 || waiting === 0 || waiting >= pieceCharacters) advance();
       else timer ??= setTimeout(advance, writeEveryMs).unref(); // at once it would write a line or two at a time
     });
   };
