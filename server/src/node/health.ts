@@ -4,8 +4,8 @@ import type { TroubleWatch } from '../observe/troubles.ts';
 import { findReasons, type OpsOptions } from '../ops/ops.ts';
 import { lateReason, readFreshness, type Silence, silenceOf } from '../store/freshness.ts';
 import type { Damage, Store, WritingPart } from '../store/store.ts';
+import type { PublicListener } from './api-listener.ts';
 import type { PrivateListeners } from './private-listener.ts';
-import type { PublicListener } from './public-listener.ts';
 import type { WritePath } from './write-path.ts';
 
 /** What of a node is open so far. */

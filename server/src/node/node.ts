@@ -8,10 +8,10 @@ import { createObserver, type Listener as Observe } from '../observe/observe.ts'
 import { watchFollowing, watchTroubles } from '../observe/troubles.ts';
 import { closeFailedStart, type StartWatch, unwatchedStart } from '../runtime/start-watch.ts';
 import { limitsOf } from '../store/retention.ts';
+import { openPublicListener } from './api-listener.ts';
 import { checksOf, createReadings, describeDegradation, type OpenedParts } from './health.ts';
 import type { NodeHooks } from './hooks.ts';
 import { openPrivateListeners } from './private-listener.ts';
-import { openPublicListener } from './public-listener.ts';
 import type { LiveView } from './read-path.ts';
 import { type NodeSettings, openWritePath, type WritePath } from './write-path.ts';
 
