@@ -187,7 +187,7 @@ test(
     const { page, allow } = await world.openPage({
       path: '/status',
       prepare: (opened) =>
-        opened.route(/\/assets\/page-/, (route) => (isLost ? route.fulfill({ status: 503 }) : route.continue())),
+        opened.route(/\/assets\/status-page-/, (route) => (isLost ? route.fulfill({ status: 503 }) : route.continue())),
     });
     allow(/status of 503/);
     await page.getByText('A part of this page did not load.').waitFor();
