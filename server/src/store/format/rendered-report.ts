@@ -42,17 +42,36 @@ export const writeDigits = (text: Buffer, start: number, feedId: FeedId, window:
   return end + text.write(closing, end, 'latin1');
 };
 
+/** Room is made for so many reports at first: pages of the newest reports have few. */
+const fewReports = 32;
+
+/** Renders reports one after the other into one Buffer, joined by commas; `countMax` of them at most. */
+export const createRendering = (countMax: number) => {
+  let text = Buffer.alloc(0);
+  const ends: number[] = [];
+  return {
+    add: (report: StoredReport): void => {
+      let end = ends.at(-1) ?? 0;
+      const room = 1 + renderedLengthMax(report.feedId, report.fullReport.length);
+      if (end + room > text.length) {
+        const more = Math.min(countMax - ends.length, ends.length === 0 ? fewReports : countMax);
+        const larger = Buffer.allocUnsafe(end + Math.max(1, more) * room);
+        larger.set(text);
+        text = larger;
+      }
+      if (end > 0) text[end++] = comma.charCodeAt(0);
+      ends.push(writeRendered(text, end, report));
+    },
+    /** The first so many. */
+    take: (count: number): Buffer => text.subarray(0, ends[count - 1] ?? 0),
+  };
+};
+
 /** Reports as on the wire, joined by commas. */
 export const renderReports = (reports: readonly StoredReport[]): Buffer => {
-  const text = Buffer.allocUnsafeSlow(
-    reports.reduce((sum, { feedId, fullReport }) => sum + 1 + renderedLengthMax(feedId, fullReport.length), 0),
-  );
-  let end = 0;
-  for (const report of reports) {
-    if (end > 0) text[end++] = comma.charCodeAt(0);
-    end = writeRendered(text, end, report);
-  }
-  return text.subarray(0, end);
+  const { add, take } = createRendering(reports.length);
+  reports.forEach(add);
+  return take(reports.length);
 };
 
 const comma = ',';

@@ -4,7 +4,13 @@ import type { FeedId } from '@sealpost/protocol';
 import { createLastUsed } from '../../../runtime/kept-values.ts';
 import type { CandleRange } from '../../candle-rollup.ts';
 import type { DamageLog } from '../../damage.ts';
-import { renderLatest, renderReports, secondOf, wholeSecondsEnd } from '../../format/rendered-report.ts';
+import {
+  createRendering,
+  renderLatest,
+  renderReports,
+  secondOf,
+  wholeSecondsEnd,
+} from '../../format/rendered-report.ts';
 import type { StoredRun } from '../../format/report-run.ts';
 import type {
   Appended,
@@ -39,6 +45,8 @@ import {
   reportIn,
   runsBefore,
   runsFrom,
+  viewIn,
+  visitFrom,
 } from './runs.ts';
 
 /**
@@ -98,8 +106,7 @@ export const createReportReader = (
     renderedPage: (feedId: FeedId, fromSeconds: number, limit: number): RenderedPage => {
       return pages(`${feedId} ${fromSeconds} ${limit}`, look(), () => {
         const stream = directory.numberOf(feedId);
-        const found = stream === undefined ? none : readFrom(source, feedId, stream, fromSeconds * 1_000, limit + 1);
-        return renderPage(toPage(found, limit));
+        return stream === undefined ? none : renderFrom(source, feedId, stream, fromSeconds * 1_000, limit);
       });
     },
     neighbours: (feedId: FeedId, seconds: number): Neighbours =>
@@ -160,10 +167,27 @@ const createKept = <K, T>(count: number, isSettled: (value: T) => boolean) => {
   };
 };
 
-const none: FoundReports = { reports: [], isDamaged: false };
+const none: RenderedPage = { json: Buffer.alloc(0), lastMs: undefined, more: false };
+
+const renderFrom = (
+  source: ReportSource,
+  feedId: FeedId,
+  stream: number,
+  fromMs: number,
+  limit: number,
+): RenderedPage => {
+  const { add, take } = createRendering(limit);
+  const moments: number[] = [];
+  const isDamaged = visitFrom(source, feedId, stream, fromMs, limit + 1, (report) => {
+    if (moments.push(report.observationsMs) <= limit) add(report);
+  });
+  const more = moments.length > limit;
+  const count = more ? wholeSecondsEnd((i) => secondOf(moments[i] as number), limit) : moments.length; // within bounds
+  return { json: take(count), lastMs: moments[count - 1], more, ...(isDamaged && { damaged: true }) };
+};
 
 const renderAt = (source: ReportSource, feedId: FeedId, seconds: number): RenderedReport | undefined => {
-  const report = findAt(source, feedId, seconds);
+  const report = findAt(source, feedId, seconds, viewIn);
   return report && { observationsMs: report.observationsMs, json: renderReports([report]) };
 };
 
@@ -198,19 +222,24 @@ const createNewest = <T extends Window>(
 const findLatest = (source: ReportSource, feedId: FeedId, stream: number): LatestReport | undefined => {
   for (const { run } of runsBefore(source, stream, momentMax + 1)) {
     for (let i = (run?.count ?? 0) - 1; run !== undefined && i >= 0; i--) {
-      const report = reportIn(source, feedId, stream, run, i);
+      const report = viewIn(source, feedId, stream, run, i);
       if (report !== undefined) return renderLatest(report);
     }
   }
   return undefined;
 };
 
-const findAt = (source: ReportSource, feedId: FeedId, seconds: number): StoredReport | undefined => {
+const findAt = (
+  source: ReportSource,
+  feedId: FeedId,
+  seconds: number,
+  read: typeof viewIn = reportIn,
+): StoredReport | undefined => {
   const stream = source.directory.numberOf(feedId);
   const { run } = stream === undefined ? { run: undefined } : firstRun(source, stream, seconds * 1_000);
   if (run === undefined || stream === undefined) return undefined;
   const i = run.firstAtOrAfter(seconds * 1_000); // its last report is at or after the moment: that is its key
-  return secondOf(run.window(i).validFromMs) <= seconds ? reportIn(source, feedId, stream, run, i) : undefined;
+  return secondOf(run.window(i).validFromMs) <= seconds ? read(source, feedId, stream, run, i) : undefined;
 };
 
 const findNeighbours = (source: ReportSource, feedId: FeedId, stream: number, seconds: number): Neighbours => {
@@ -220,7 +249,7 @@ const findNeighbours = (source: ReportSource, feedId: FeedId, stream: number, se
   const next = run?.window(i);
   // What holds here counts as missing only because it cannot be read.
   const isHere = run !== undefined && next !== undefined && secondOf(next.validFromMs) <= seconds;
-  const damaged = isDamaged || (isHere && reportIn(source, feedId, stream, run, i) === undefined);
+  const damaged = isDamaged || (isHere && viewIn(source, feedId, stream, run, i) === undefined);
   const previous = run !== undefined && i > 0 ? run.window(i - 1) : lastWindowBefore(source, stream, ms);
   return damaged ? { previous, next, damaged: true } : { previous, next };
 };

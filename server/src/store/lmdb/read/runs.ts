@@ -101,8 +101,8 @@ export const lastWindowBefore = (source: ReportSource, stream: number, observati
   return undefined;
 };
 
-/** A report of an opened run, with bytes of its own; undefined where it is damaged. */
-export const reportIn = (
+/** A report of an opened run, which has its bytes; undefined where it is damaged. */
+export const viewIn = (
   { damage, directory }: ReportSource,
   feedId: FeedId,
   stream: number,
@@ -111,7 +111,7 @@ export const reportIn = (
 ): StoredReport | undefined => {
   const { validFromMs, observationsMs } = run.window(i);
   try {
-    return { feedId, validFromMs, observationsMs, fullReport: Buffer.from(run.fullReport(i)) };
+    return { feedId, validFromMs, observationsMs, fullReport: run.fullReport(i) };
   } catch (error) {
     if (!(error instanceof CorruptRecordError)) throw error;
     const key = `${stream}/${observationsMs}`;
@@ -120,31 +120,49 @@ export const reportIn = (
   }
 };
 
+/** The same with bytes of its own. */
+export const reportIn = (...place: Parameters<typeof viewIn>): StoredReport | undefined => {
+  const report = viewIn(...place);
+  return report && { ...report, fullReport: Buffer.from(report.fullReport) };
+};
+
 /** Reports in order. `isDamaged`: some are left out. */
 export type FoundReports = { readonly reports: readonly StoredReport[]; readonly isDamaged: boolean };
 
 /** Up to `limit` reports observed at or after a moment, ascending. */
-export const readFrom = (
+export const readFrom = (...[source, feedId, stream, fromMs, limit]: Place): FoundReports => {
+  const reports: StoredReport[] = [];
+  const isDamaged = visitFrom(source, feedId, stream, fromMs, limit, (report) =>
+    reports.push({ ...report, fullReport: Buffer.from(report.fullReport) }),
+  );
+  return { reports, isDamaged };
+};
+
+type Place = readonly [source: ReportSource, feedId: FeedId, stream: number, fromMs: number, limit: number];
+
+/** Visits the same reports, each of which has the bytes of its run. Are some left out, which are damaged? */
+export const visitFrom = (
   source: ReportSource,
   feedId: FeedId,
   stream: number,
   fromMs: number,
   limit: number,
-): FoundReports => {
-  const reports: StoredReport[] = [];
+  visit: (report: StoredReport) => void,
+): boolean => {
+  let count = 0;
   let isDamaged = false;
   let nextMs = fromMs; // none twice, whatever is stored twice
   for (const { run } of runsFrom(source, stream, fromMs)) {
     if (run === undefined) isDamaged = true;
     for (let i = run?.firstAtOrAfter(nextMs) ?? 0; run !== undefined && i < run.count; i++) {
-      const report = reportIn(source, feedId, stream, run, i);
+      const report = viewIn(source, feedId, stream, run, i);
       if (report === undefined) isDamaged = true;
-      else reports.push(report);
+      else visit(report);
       nextMs = run.window(i).observationsMs + 1;
-      if (reports.length === limit) return { reports, isDamaged };
+      if (report !== undefined && ++count === limit) return isDamaged;
     }
   }
-  return { reports, isDamaged };
+  return isDamaged;
 };
 
 /** The prices of a stream's intact reports in a range of milliseconds, the end not included. */
@@ -160,7 +178,7 @@ export const pricesIn = (
     for (let i = run?.firstAtOrAfter(fromMs) ?? 0; run !== undefined && i < run.count; i++) {
       const { observationsMs } = run.window(i);
       if (observationsMs >= endMs) return prices;
-      const report = reportIn(source, feedId as FeedId, stream, run, i); // without it there is no run
+      const report = viewIn(source, feedId as FeedId, stream, run, i); // without it there is no run
       const price = report && contentsOf(report.fullReport)?.price;
       if (price !== undefined) prices.push({ observationsMs, price });
     }

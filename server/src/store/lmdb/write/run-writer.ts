@@ -94,12 +94,20 @@ const runBefore = (transaction: Transaction, stream: number, [first]: readonly R
   return found;
 };
 
-/** The short runs at the end of a stream, ascending: what is to be joined into full ones. */
-const shortRuns = (transaction: Transaction, stream: number): readonly IntactRun[] => {
+/** The short runs at the end of a stream, ascending, which have so many reports where that is known: what is to be joined into full ones. */
+const shortRuns = (
+  transaction: Transaction,
+  stream: number,
+  count = Number.POSITIVE_INFINITY,
+): readonly IntactRun[] => {
   const short: IntactRun[] = [];
+  let left = count;
+  if (left === 0) return short;
   for (const found of runsBefore(transaction, stream, momentMax + 1)) {
     if (!isShort(found)) break;
     short.push(found);
+    left -= found.run.count;
+    if (left <= 0) break; // the run before is a full one: it would be decompressed for nothing
   }
   return short.reverse();
 };
@@ -123,7 +131,7 @@ export const storeNewest = (
     putRun(transaction, stream, reports);
     return tail + reports.length;
   }
-  const known = shortRuns(transaction, stream).flatMap((run) => takeRun(transaction, run));
+  const known = shortRuns(transaction, stream, tail).flatMap((run) => takeRun(transaction, run));
   const all = [...known, ...reports];
   const full = all.length - (all.length % runReports);
   for (let i = 0; i < full; i += runReports) putRun(transaction, stream, all.slice(i, i + runReports));
