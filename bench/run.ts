@@ -27,7 +27,7 @@ const help = `Usage: npm run bench -- [NAME…] [--profile]
 Measures workloads: ${Object.keys(workloads).join(', ')}. docs/speed.md says what each one measures.
 
   --profile      Leaves CPU profiles of the processes that are measured in data-profile/; browsers open them.
-  --only ROW     http and postgres: some rows.
+  --only ROW     http, postgres and peers: some rows.
   --rows A,B     live: some rows.
   --help         This text.
 `;

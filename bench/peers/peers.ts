@@ -32,7 +32,9 @@ import { startProgram } from '../processes/target.ts';
 import { benchStreams, fill } from '../rekeyed-reports.ts';
 
 const seconds = 1_200;
-const rounds = 3;
+const rounds = 5;
+/** Rounds before those that count: until then V8 compiles, and the larger server has more to compile. */
+const warmUpRounds = 8;
 
 /** Requests by name: as many different ones, each so many times. They are spread over all streams and all of the time. */
 const workloadsOf = (api: Api) => {
@@ -67,14 +69,29 @@ const answerOf = async ({ url, userId, secret }: Peer, path: string): Promise<un
   return report ?? reports;
 };
 
-/** CPU in µs that the processes of a database have used so far. Each has one thread, whose time the kernel counts in ns. */
-const cpuOfDatabase = ({ folder }: RunningPostgres): number => {
+/** The role that the peer connects as: processes of the database are named after roles. */
+const peerRole = 'fastify';
+
+/** CPU in µs that each connection of a role has used in the database so far, by process. Each has one thread, whose time the kernel counts in ns. */
+const cpuOfConnections = ({ folder }: RunningPostgres, role: string): ReadonlyMap<string, number> => {
   const server = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0];
   const children = readFileSync(`/proc/${server}/task/${server}/children`, 'utf8').trim().split(' ');
-  return children.reduce(
-    (sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000,
-    0,
-  );
+  const cpu = new Map<string, number>();
+  for (const pid of children) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(`postgres: ${role} `)) continue;
+      cpu.set(pid, Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000);
+    } catch {} // it has ended
+  }
+  return cpu;
+};
+
+/** CPU in µs of a role's connections while `act` runs. */
+const measureDatabase = async <T>(database: RunningPostgres, role: string, act: () => Promise<T>) => {
+  const before = cpuOfConnections(database, role);
+  const result = await act();
+  const after = cpuOfConnections(database, role);
+  return { result, cpu: [...after].reduce((sum, [pid, cpu]) => sum + cpu - (before.get(pid) ?? 0), 0) };
 };
 
 /** CPU of each workload, the database included, and the memory afterwards, for each of the servers by turns. */
@@ -82,22 +99,25 @@ const compareReads = async (
   database: RunningPostgres,
   api: Api,
   others: Readonly<Record<string, Peer>>,
+  only: readonly string[] | undefined,
 ): Promise<readonly Measurement[]> => {
   const servers = Object.entries({ 'Sealpost, embedded engine': api, ...others });
   const figures: Measurement[] = [];
   for (const { name, paths, times } of workloadsOf(api)) {
+    if (only?.includes(name) === false) continue;
     const expected = await answerOf(api, paths.at(-1) ?? '');
     for (const [, server] of servers) assert.deepEqual(await answerOf(server, paths.at(-1) ?? ''), expected);
     const count = paths.length * times;
     const taken = servers.map((): number[] => []);
     const ofDatabase = servers.map((): number[] => []);
-    // The first round is for the compilers.
-    for (let round = 0; round <= rounds; round++)
+    for (let round = -warmUpRounds; round < rounds; round++)
       for (const [i, [whose, server]] of servers.entries()) {
-        const before = cpuOfDatabase(database);
-        const cpu = await cpuPerRequest(server, count, cycle(server, paths, times));
-        const part = whose.endsWith('PostgreSQL') ? (cpuOfDatabase(database) - before) / count : 0;
-        if (round === 0) continue;
+        const role = whose.startsWith('Fastify') ? peerRole : 'postgres';
+        const { result: cpu, cpu: cpuOfDatabase } = await measureDatabase(database, role, () =>
+          cpuPerRequest(server, count, cycle(server, paths, times)),
+        );
+        const part = whose.endsWith('PostgreSQL') ? cpuOfDatabase / count : 0;
+        if (round < 0) continue;
         taken[i]?.push(cpu + part);
         ofDatabase[i]?.push(part);
       }
@@ -187,7 +207,7 @@ const countLines = (): readonly Measurement[] => {
   ];
 };
 
-/** `--reads`: without live delivery and lines. */
+/** `--only NAME`: these requests alone, without live delivery and lines, as `--reads`. */
 export const benchPeers = async (args: readonly string[]): Promise<readonly Measurement[]> => {
   const server = await startPostgres({ durable: true });
   const folder = mkdtempSync(join(tmpdir(), 'sealpost-bench-'));
@@ -197,15 +217,19 @@ export const benchPeers = async (args: readonly string[]): Promise<readonly Meas
     return target;
   };
   try {
+    await server.connect().unsafe(`CREATE ROLE ${peerRole} SUPERUSER LOGIN`);
     const api = kept(await startTarget<Api>('api', String(seconds)));
     const others = {
       'Sealpost, PostgreSQL': kept(await startFilled(server.url('node'), api.from)),
-      'Fastify, PostgreSQL': kept(await startPeer('postgres', server.base, api.from)),
+      'Fastify, PostgreSQL': kept(
+        await startPeer('postgres', server.base.replace('postgres@', `${peerRole}@`), api.from),
+      ),
       'Fastify, SQLite': kept(await startPeer('sqlite', join(folder, 'reports.db'), api.from)),
     };
-    const reads = await compareReads(server, api, others);
+    const only = args.includes('--only') ? args[args.indexOf('--only') + 1]?.split(',') : undefined;
+    const reads = await compareReads(server, api, others, only);
     const disk = await measureDisk(server);
-    if (args.includes('--reads')) return [...reads, ...disk];
+    if (args.includes('--reads') || only !== undefined) return [...reads, ...disk];
     return [...reads, ...disk, ...(await compareLive()), ...countLines()];
   } finally {
     for (const child of children) child.kill('SIGTERM');
