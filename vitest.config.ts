@@ -46,7 +46,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   test: {
-    maxWorkers: 3 * availableParallelism(), // many tests wait for programs: with two files for each core, cores are idle for a fifth of the time
+    maxWorkers: 2 * availableParallelism(), // many tests wait for programs; with three files for each core, browsers and probes are late now and then
     testTimeout: process.env.FULL === '1' ? 1_200_000 : 300_000, // for what hangs: on a machine that is slow or busy, whatever works takes its time
     expect: { poll: { timeout: 60_000 } }, // by itself one second, which is no promise of ours
     hookTimeout: 300_000,

@@ -90,7 +90,7 @@ test.each(['0', '1'])(
       // With workers, a burst waits in the first process until they have taken it: for that moment, it may have no descriptor.
       const probe = async (): Promise<unknown> => (await fetch(`${opsUrl}/readyz`).catch(Response.error)).json();
       await expect.poll(() => probe().catch(String)).toEqual({ ready: true, reasons: [] });
-      expect((await fetch(`${opsUrl}/livez`)).status).toBe(200);
+      await expect.poll(async () => (await fetch(`${opsUrl}/livez`).catch(Response.error)).status).toBe(200);
       const target = `/api/v1/reports/latest?feedID=${other.feedId}`;
       expect((await fetchSigned(url, target, other)).status).toBe(200);
       const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
