@@ -146,9 +146,9 @@ export const createReportReader = (
   };
 };
 
-/** Rendered reports and pages that are kept, twice as many at most: some 7 and 11 MB. */
+/** Rendered reports and pages that are kept, twice as many at most: some 7 and 3 MB. */
 const momentsKept = 2_048;
-const pagesKept = 32;
+const pagesKept = 8;
 
 type Written = ReturnType<typeof writtenIn>;
 
