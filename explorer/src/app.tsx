@@ -1,5 +1,5 @@
 // The frame around every page: the header, the footer, and the announcements between them.
-import { effect, useComputed } from '@preact/signals';
+import { effect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ExplorerPages, Page, usePreloading } from './pages.tsx';
 import { useExplorer } from './state/explorer.ts';
@@ -257,19 +257,23 @@ const useFocusOnPage = () => {
 
 export const App = ({ code }: { readonly code: ExplorerPages }) => {
   usePreloading(code);
-  const { router, session, sandbox, historyLoaded } = useExplorer();
+  const { router, session, sandbox, historyShown } = useExplorer();
   const main = useFocusOnPage();
   const { route } = router.address.value;
-  // What a page read for another time is read again; so is what it read while there was little history.
-  const isWhole = useComputed(() => historyLoaded.value === undefined).value;
-  const version = `${sandbox.value === undefined ? 'clock' : 'sandbox'} ${isWhole}`;
+  const [updates, setUpdates] = useState(0);
+  const update = () => {
+    historyShown();
+    setUpdates(updates + 1);
+  };
+  // What a page read for another time is read again.
+  const version = `${sandbox.value === undefined ? 'clock' : 'sandbox'} ${updates}`;
   return (
     <>
       <a class="skip-link" href="#main">
         Skip to content
       </a>
       <SandboxBanner />
-      <HistoryBanner />
+      <HistoryBanner update={update} />
       <Header route={route} />
       <Announcements />
       <main id="main" class="page" tabIndex={-1} ref={main}>

@@ -47,7 +47,7 @@ shortcuts.add({
 const clock = createClock(window);
 const session = createSession(window);
 clock.follow(async () => (await session.client.peek().time()).serverTimeMs);
-const { sandbox, historyLoaded } = watchServer(session, clock, window);
+const { sandbox, historyLoaded, historyShown } = watchServer(session, clock, window);
 const signIn = createSignIn();
 const router = createRouter(window);
 const catalog = createCatalog(session);
@@ -83,6 +83,7 @@ if (root !== null) {
         alerts,
         sandbox,
         historyLoaded,
+        historyShown,
         signIn,
       }}
     >

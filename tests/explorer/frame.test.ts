@@ -24,11 +24,11 @@ const abort = (route: Route) => route.abort();
 const wrongType = (route: Route) => route.fulfill({ contentType: 'text/html', body: '<p>Sign in to the network' });
 
 test(
-  'history: while a demo loads it, every page says how much is there, and no longer once all of it is',
+  'history: every page says how much of it a demo has loaded, and when it is whole offers to update, and keeps what was typed',
   async () => {
     let historyLoaded: number | undefined = 0.4;
     const { page, expectAccessible } = await world.openPage({
-      path: '/status',
+      path: '/inspect',
       prepare: (opened) =>
         opened.route('**/status.json', async (route) => {
           const response = await route.fetch();
@@ -37,9 +37,15 @@ test(
     });
     const banner = page.getByRole('complementary', { name: 'History' });
     await banner.getByText('Loading history, 40 %').waitFor();
-    await expectAccessible();
+    const input = page.getByRole('textbox').first();
+    await input.fill('0x1234');
     historyLoaded = undefined;
+    await banner.getByText('All history is loaded.').waitFor();
+    expect(await input.inputValue()).toBe('0x1234');
+    await expectAccessible();
+    await banner.getByRole('button', { name: 'Update the page' }).click();
     await banner.waitFor({ state: 'detached' });
+    expect(await input.inputValue()).toBe('');
   },
   timeout,
 );

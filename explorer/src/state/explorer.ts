@@ -43,6 +43,7 @@ export type Explorer = {
   readonly alerts: Alerts;
   readonly sandbox: ServerWatch['sandbox'];
   readonly historyLoaded: ServerWatch['historyLoaded'];
+  readonly historyShown: ServerWatch['historyShown'];
   readonly unexpected: Unexpected;
   /** The sign-in dialog; any page may open it, for example with `<SignInButton />`. */
   readonly signIn: SignIn;

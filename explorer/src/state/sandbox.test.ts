@@ -21,12 +21,12 @@ const watch = (answers: (object | undefined | Error)[], page = { hidden: false }
       return { status: answer !== undefined && 'historyLoaded' in answer ? answer : { sandbox: answer } };
     },
   };
-  const { sandbox: watched, historyLoaded } = watchServer(
+  const { sandbox: watched, ...history } = watchServer(
     { client: signal(client) } as unknown as Parameters<typeof watchServer>[0], // of a client, it uses the status
     { runFrom: (timeMs, speed) => void runs.push([timeMs, speed]) },
     { document: page, setTimeout } as unknown as Parameters<typeof watchServer>[2], // of a document, whether it is hidden
   );
-  return { watched, historyLoaded, runs, asks: () => asks };
+  return { watched, ...history, runs, asks: () => asks };
 };
 
 const pass = (minutes: number) => vi.advanceTimersByTimeAsync(minutes * 60_000);
@@ -79,11 +79,18 @@ test('sandbox: a request that fails later is repeated as soon as any other', asy
 });
 
 test('sandbox: a demo is asked again while it loads its history, and no more afterwards', async () => {
-  const { watched, historyLoaded, asks } = watch([{ historyLoaded: 0.4 }, away, { historyLoaded: 0.9 }, undefined]);
+  const { watched, historyLoaded, historyShown, asks } = watch([
+    { historyLoaded: 0.4 },
+    away,
+    { historyLoaded: 0.9 },
+    undefined,
+  ]);
   await vi.advanceTimersByTimeAsync(0);
   expect([historyLoaded.value, watched.value]).toEqual([0.4, undefined]);
   await pass(1);
-  expect([historyLoaded.value, asks()]).toEqual([undefined, 4]);
+  expect([historyLoaded.value, asks()]).toEqual([1, 4]);
   await pass(60);
   expect(asks()).toBe(4);
+  historyShown();
+  expect(historyLoaded.value).toBeUndefined();
 });

@@ -11,8 +11,10 @@ export type SandboxWatch = ReadonlySignal<Body<'SandboxStatus'> | undefined>;
 
 export type ServerWatch = {
   readonly sandbox: SandboxWatch;
-  /** From 0 to 1; undefined until it is known, where all of it is there, and where the server is no demo. */
+  /** From 0 to 1, which a page that was opened before then keeps until `historyShown`; undefined on other pages, and where the server is no demo. */
   readonly historyLoaded: ReadonlySignal<number | undefined>;
+  /** The page was read again since all of it is there. */
+  readonly historyShown: () => void;
 };
 
 const everyMs = 2_000;
@@ -31,21 +33,27 @@ export const watchServer = (
     const read = await readStatus(client.peek());
     if (read === 'failed') failures += 1;
     else {
-      historyLoaded.value = read?.historyLoaded;
+      historyLoaded.value = read?.historyLoaded ?? (historyLoaded.peek() === undefined ? undefined : 1);
       if (read?.sandbox !== undefined) {
         const { timeMs, paused, speed } = read.sandbox;
         clock.runFrom(timeMs, paused ? 0 : speed);
         sandbox.value = read.sandbox;
       }
     }
-    if (sandbox.peek() !== undefined || historyLoaded.peek() !== undefined) lookAfter(everyMs);
+    if (sandbox.peek() !== undefined || (historyLoaded.peek() ?? 1) < 1) lookAfter(everyMs);
     else if (read === 'failed') lookAfter(backOffMs(retryRules, failures - 1, Math.random));
   };
   const lookAfter = (ms: number): void => {
     setTimeout(() => (document.hidden ? lookAfter(everyMs) : void look()), ms);
   };
   void look();
-  return { sandbox, historyLoaded };
+  return {
+    sandbox,
+    historyLoaded,
+    historyShown: () => {
+      historyLoaded.value = undefined;
+    },
+  };
 };
 
 type StatusClient = ReturnType<Session['client']['peek']>;
