@@ -42,9 +42,6 @@ export const writeDigits = (text: Buffer, start: number, feedId: FeedId, window:
   return end + text.write(closing, end, 'latin1');
 };
 
-/** Room is made for so many reports at first: pages of the newest reports have few. */
-const fewReports = 32;
-
 /** Renders reports one after the other into one Buffer, joined by commas; `countMax` of them at most. */
 export const createRendering = (countMax: number) => {
   let text = Buffer.alloc(0);
@@ -54,8 +51,7 @@ export const createRendering = (countMax: number) => {
       let end = ends.at(-1) ?? 0;
       const room = 1 + renderedLengthMax(report.feedId, report.fullReport.length);
       if (end + room > text.length) {
-        const more = Math.min(countMax - ends.length, ends.length === 0 ? fewReports : countMax);
-        const larger = Buffer.allocUnsafe(end + Math.max(1, more) * room);
+        const larger = Buffer.allocUnsafe(end + Math.max(1, countMax - ends.length) * room);
         larger.set(text);
         text = larger;
       }

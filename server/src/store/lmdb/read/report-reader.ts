@@ -146,8 +146,8 @@ export const createReportReader = (
   };
 };
 
-/** Rendered reports and pages that are kept, twice as many at most: some 7 and 3 MB. */
-const momentsKept = 2_048;
+/** Rendered reports and pages that are kept, twice as many at most: some 4 and 3 MB. */
+const momentsKept = 1_024;
 const pagesKept = 8;
 
 type Written = ReturnType<typeof writtenIn>;
