@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
-const packages = ['protocol', 'client', 'simulator', 'server', 'testing'];
+const packages = ['protocol', 'client', 'simulator', 'server', 'sandbox', 'conformance', 'cli'];
 
 /** Its modification time is when the last complete build began. */
-const stamp = join(root, 'server/dist/.built');
+const stamp = join(root, 'cli/dist/.built');
 
 const modifiedMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
@@ -52,9 +52,10 @@ const buildPackages = async () => {
   const startedMs = Date.now();
   process.stderr.write('Compiling…\n');
   await compile('protocol');
-  await Promise.all([compile('client'), compile('simulator')]);
+  await Promise.all(['client', 'simulator', 'conformance'].map(compile));
   await compile('server');
-  await compile('testing');
+  await compile('sandbox');
+  await compile('cli');
   (await import('./packaging/commonjs.mjs')).writeCommonJsEntries();
   await (await import('./packaging/threads.mjs')).bundleThreads();
   for (const file of packages.flatMap(outputs)) if (modifiedMs(file) < startedMs - clockStepMs) rmSync(file);

@@ -18,7 +18,7 @@ class LongestFirst extends BaseSequencer {
 
 /** Without a browser, a database or a server process: `npm run test:quick`. */
 const quick = [
-  '{client,explorer,protocol,simulator,testing}/src/**/*.test.ts',
+  '{client,explorer,protocol,simulator}/src/**/*.test.ts',
   'server/src/{access,config,connections,http,ingest,live,observe,ops,runtime,store/format,store/memory}/**/*.test.ts',
 ];
 /** Of these with programs, databases or whole servers of their own. */
@@ -28,11 +28,11 @@ const notQuick = [
   'server/src/observe/log.test.ts',
   'server/src/runtime/{one-core,process-lock}.test.ts',
   'simulator/src/history.test.ts',
-  'testing/src/sandbox.test.ts',
 ];
 const whole = [
   '**/*.fuzz.ts',
-  'server/src/{cli,cluster,conformance,sandbox,store/lmdb,store/postgres}/**/*.test.ts',
+  '{cli,conformance,sandbox}/src/**/*.test.ts',
+  'server/src/{cluster,store/lmdb,store/postgres}/**/*.test.ts',
   'server/src/{,store/}*.test.ts',
   '{examples,packaging}/**/*.test.ts',
   'tests/*.test.ts',

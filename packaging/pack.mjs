@@ -24,7 +24,9 @@ const names = new Map(workspaces.map((folder) => [folder, readManifest(folder).n
 
 const isBuilt = process.argv[3] === '--built';
 
-const serverPackages = ['@sealpost/protocol', '@sealpost/client', '@sealpost/simulator', 'sealpost'];
+const ofTheCommand = ['protocol', 'client', 'simulator', 'server', 'sandbox', 'conformance', 'cli'].map((folder) =>
+  names.get(folder),
+);
 
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -117,12 +119,12 @@ try {
   const list = (...wanted) => wanted.map((name) => `./${relative(process.cwd(), tarballs.get(name))}`).join(' ');
   process.stdout.write(`Packed ${tarballs.size} packages into ${target}.
 
-Install the server, with the command sealpost:
-  npm install -g ${list(...serverPackages)}
+Install the command sealpost, with everything in it:
+  npm install -g ${list(...ofTheCommand)}
 Install the client in a project:
   npm install ${list('@sealpost/protocol', '@sealpost/client')}
 Install the sandbox for tests in a project:
-  npm install --save-dev ${list(...serverPackages, '@sealpost/testing')}
+  npm install --save-dev ${list('@sealpost/protocol', '@sealpost/client', '@sealpost/simulator', '@sealpost/server', '@sealpost/sandbox')}
 `);
 } catch (error) {
   process.stderr.write(`error: ${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`);

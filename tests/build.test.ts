@@ -28,7 +28,7 @@ test('build: dist/ is up to date until a source, a manifest or the lock file is 
   copyFileSync(join(root, 'build.mjs'), join(folder, 'copied.mjs'));
   const { isFresh } = (await import(pathToFileURL(join(folder, 'copied.mjs')).href)) as { isFresh: () => boolean }; // plain JavaScript
   expect(isFresh(), 'nothing was built yet').toBe(false);
-  write('server/dist/.built', builtAt);
+  write('cli/dist/.built', builtAt);
   expect(isFresh()).toBe(true);
   for (const path of inputs) {
     write(path, builtAt);
@@ -40,7 +40,7 @@ test('build: dist/ is up to date until a source, a manifest or the lock file is 
   expect(isFresh(), 'a new file').toBe(false);
 });
 
-test.each([['server/bin/sealpost.js', 'server/dist/cli/main.js']])(
+test.each([['cli/bin/sealpost.js', 'cli/dist/main.js']])(
   'build: without development packages %s runs what was built, out of date or not, or says what to run',
   (bin, built) => {
     const place = mkdtempSync(join(folder, 'pruned-'));

@@ -8,10 +8,10 @@ import { readJson, root } from './support/source-tree.ts';
 
 /** Modules that run in threads. Their names differ, which startThread relies on. */
 export const threadModules = [
-  'server/src/cli/commands/demo/thread.ts',
+  'cli/src/commands/demo/thread.ts',
   'server/src/ingest/verifier-thread.ts',
-  'server/src/sandbox/network-thread.ts',
-  'server/src/sandbox/replay/replay-thread.ts',
+  'sandbox/src/network-thread.ts',
+  'sandbox/src/replay/replay-thread.ts',
   'server/src/store/lmdb/write/writer-thread.ts',
   'simulator/src/signing-thread.ts',
 ];
@@ -22,7 +22,9 @@ export const threadModules = [
  */
 const packages = [
   ...Object.keys(Object(readJson('package.json').devDependencies)),
-  ...Object.keys(Object(readJson('server/package.json').dependencies)).filter((name) => !name.startsWith('@')),
+  ...['server', 'cli']
+    .flatMap((folder) => Object.keys(Object(readJson(`${folder}/package.json`).dependencies)))
+    .filter((name) => !name.startsWith('@') && name !== 'sealpost'),
 ].filter((name) => name !== 'ox');
 
 /** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder, with a source map beside it where asked. */
@@ -49,6 +51,6 @@ export const setup = async ({ vitest }: Pick<TestProject, 'vitest'>): Promise<((
   await bundleModules(threadModules, folder);
   const { isFresh }: { readonly isFresh: () => boolean } = await import(join(root, 'build.mjs')); // it has no types
   // Who watches tests edits sources meanwhile.
-  if (!vitest.config.watch && isFresh()) process.env.SEALPOST_BUILT_COMMAND = join(root, 'server/dist/cli/main.js');
+  if (!vitest.config.watch && isFresh()) process.env.SEALPOST_BUILT_COMMAND = join(root, 'cli/dist/main.js');
   return () => rmSync(folder, { recursive: true, force: true });
 };

@@ -60,7 +60,7 @@ const commandOf: Readonly<Record<'typescript' | 'python' | 'curl', (request: Req
   },
   python: (request) => ['python3', ['-c', textOf('python', request)]],
   curl: (request) => {
-    const program = `${process.execPath} ${join(root, 'server/bin/sealpost.js')}`;
+    const program = `${process.execPath} ${join(root, 'cli/bin/sealpost.js')}`;
     return ['sh', ['-c', textOf('curl', request).replace('sealpost', program)]];
   },
 };

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { findDebianProgram } from './support/debian-programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-completion-'));

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { toCurl } from '../server/src/cli/commands/conformance/curl.ts';
-import type { RequestToSend } from '../server/src/conformance/exchange.ts';
+import { toCurl } from '../cli/src/commands/conformance/curl.ts';
+import type { RequestToSend } from '../conformance/src/exchange.ts';
 import { root } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-curl-'));
@@ -27,7 +27,7 @@ server.on('upgrade', (request, socket) => {
 
 beforeAll(async () => {
   const command = join(folder, 'sealpost');
-  writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${join(root, 'server/bin/sealpost.js')} "$@"\n`);
+  writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${join(root, 'cli/bin/sealpost.js')} "$@"\n`);
   chmodSync(command, 0o755);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });

@@ -127,7 +127,7 @@ test('deploy: the dashboard shows everything that there is to see of requests, r
 
 test('deploy: every setting that the files give is one', () => {
   const variables = [...Object.values(settingsTable).map(({ env }) => env as string), 'SEALPOST_CONFIG'];
-  const files = listFiles('').filter((path) => /^(deploy|server\/systemd)\//.test(path) && !path.endsWith('.md'));
+  const files = listFiles('').filter((path) => /^(deploy|cli\/systemd)\//.test(path) && !path.endsWith('.md'));
   const named = files.flatMap((path) => readText(path).match(/\bSEALPOST_[A-Z_]+/g) ?? []);
   expect(named.length).toBeGreaterThan(8);
   for (const variable of named) expect(variables).toContain(variable);
@@ -150,7 +150,7 @@ test('deploy: every command that the files run is one', () => {
   );
   const compose = [...readText('deploy/compose.yaml').matchAll(/<<: \*sealpost\n {4}command: \[(.+)\]/g)];
   const image = [...readText('deploy/Dockerfile').matchAll(/^CMD \["(.+)"\]/gm)];
-  const unit = [...readText('server/systemd/sealpost.service').matchAll(/exec sealpost (\w+)/g)];
+  const unit = [...readText('cli/systemd/sealpost.service').matchAll(/exec sealpost (\w+)/g)];
   const named = [...compose, ...image, ...unit].map(([, words = '']) => words.replaceAll(', ', ' '));
   expect(named).toEqual(['store migrate', 'serve', 'serve']);
   for (const name of named) expect(commands).toContain(name);
@@ -158,7 +158,7 @@ test('deploy: every command that the files run is one', () => {
 
 test('deploy: whoever stops a node waits longer than it drains', () => {
   const drainSeconds = Number(settingsTable.drainMs.defaultText) / 1_000;
-  const unit = Number(/^TimeoutStopSec=(\d+)$/m.exec(readText('server/systemd/sealpost.service'))?.[1]);
+  const unit = Number(/^TimeoutStopSec=(\d+)$/m.exec(readText('cli/systemd/sealpost.service'))?.[1]);
   const container = Number(/stop_grace_period: (\d+)s/.exec(readText('deploy/compose.yaml'))?.[1]);
   for (const seconds of [unit, container]) expect(seconds).toBeGreaterThanOrEqual(drainSeconds + 5);
 });
@@ -231,7 +231,7 @@ test('deploy: nginx accepts the file as it is, with TLS', ({ skip }) => {
 
 test('deploy: systemd knows every option of the unit, and finds little to attack', ({ skip }) => {
   const analyze = findProgram('systemd-analyze', skip);
-  const unit = join(root, 'server/systemd/sealpost.service');
+  const unit = join(root, 'cli/systemd/sealpost.service');
   // Its warnings about options that it does not know come with exit code 0.
   execFileSync('sh', [
     '-c',

@@ -138,7 +138,7 @@ test('docs: the README’s shell commands run as printed, one after the other', 
     for (const line of lines) {
       // A minute instead of an hour: the same commands, sooner done.
       const args = line.replace(/^npx sealpost /, '').replace('-1h', '-1m');
-      execFileSync('bash', ['-c', `node ${join(root, 'server/bin/sealpost.js')} ${args}`], {
+      execFileSync('bash', ['-c', `node ${join(root, 'cli/bin/sealpost.js')} ${args}`], {
         cwd: folder,
         stdio: ['ignore', 'pipe', 'pipe'],
       });

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { createClient, decode, formatDecimal, verify } from '@sealpost/client';
 import { parseSignerSets } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startChain } from '../server/src/sandbox/chain/chain.ts';
+import { startChain } from '../sandbox/src/chain/chain.ts';
 import { joinDemo } from './demo-host.ts';
 import { openBrowser, openBrowserTimeoutMs } from './support/browser.ts';
 import { type Demo, runWithTsx } from './support/running-demo.ts';

@@ -42,7 +42,7 @@ afterAll(() => {
 });
 
 const start = (args: readonly string[], from = store) =>
-  spawn(process.execPath, [join(root, 'server/bin/sealpost.js'), 'export', 'BTC/USD', '--store', from, ...args], {
+  spawn(process.execPath, [join(root, 'cli/bin/sealpost.js'), 'export', 'BTC/USD', '--store', from, ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

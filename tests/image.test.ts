@@ -114,7 +114,7 @@ inFull('image: it has at most 60 MB beyond Node, neither EVM nor compiler, and n
 });
 
 inFull('image: its command prints help, simulates and serves', async () => {
-  const command = join(app, 'server/bin/sealpost.js');
+  const command = join(app, 'cli/bin/sealpost.js');
   expect(statSync(command).mode & 0o111).not.toBe(0);
   expect(await runCommand(['--help'], folder, {}, command)).toMatchObject({
     code: 0,

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
 import { afterAll, expect, test } from 'vitest';
-import { loadCommands } from '../server/src/cli/commands/command-table.ts';
-import { createProgram } from '../server/src/cli/program.ts';
-import { createSession } from '../server/src/cli/session.ts';
+import { loadCommands } from '../cli/src/commands/command-table.ts';
+import { createProgram } from '../cli/src/program.ts';
+import { createSession } from '../cli/src/session.ts';
 import { runCommand, sealpost, startProgram } from './support/real-program.ts';
 import { isTest, listFiles, readText } from './support/source-tree.ts';
 

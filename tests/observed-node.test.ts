@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { signRequest, toReportJson } from '@sealpost/protocol';
 import { afterAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { resolveSettings } from '../server/src/config/config.ts';
 import { openNode } from '../server/src/node/node.ts';
 import { testStream } from './support/running-ingest.ts';

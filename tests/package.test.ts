@@ -102,7 +102,7 @@ test('package: a stranger imports them and the values come out', () => {
     import { verifyCalldata } from '@sealpost/client/onchain';
     import { createNetwork, generateHistory } from '@sealpost/simulator';
     import { openStore } from 'sealpost';
-    import { startSandbox } from '@sealpost/testing';
+    import { startSandbox } from '@sealpost/sandbox';
     createClient({ baseUrl: 'http://127.0.0.1:7401' });
     decode(vectors.reports[0].fullReport);
     verifyCalldata(vectors.reports[0].fullReport);
@@ -135,7 +135,7 @@ test('package: require() gives the same classes as import', () => {
     const { createNetwork } = require('@sealpost/simulator');
     const { openStore } = require('sealpost');
     const { openEmbeddedSandbox } = require('sealpost/sandbox');
-    const { startSandbox } = require('@sealpost/testing');
+    const { startSandbox } = require('@sealpost/sandbox');
     decode(reports[0].fullReport);
     const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore, openEmbeddedSandbox, startSandbox].map((value) => typeof value);
     import('@sealpost/client').then((module) => console.log(JSON.stringify([new Set(types).size, types[0], module.SealpostError === SealpostError])));`;
@@ -291,7 +291,7 @@ test('package: the types of simulator, server and testing compile beside Node’
     {
       'stranger.ts': `import { createNetwork } from '@sealpost/simulator';
      import { openStore, type Store } from 'sealpost';
-     import { type Sandbox, SandboxError, startSandbox } from '@sealpost/testing';
+     import { type Sandbox, SandboxError, startSandbox } from '@sealpost/sandbox';
      export const sandbox: Promise<Sandbox> = startSandbox({ streams: ['ETH/USD', { name: 'FOO/USD', schema: 11 }] });
      export const price = async () => (await (await sandbox).push('ETH/USD', 4200n, { bid: '1' })).fullReport satisfies string;
      export const outage = async () => (await sandbox).fault({ kind: 'status', status: 503 }).applied satisfies number;

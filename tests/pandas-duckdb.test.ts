@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { type DuckDb, openDuckDb } from './support/exports/duckdb.ts';
 import { createSchemaReports, streamOfSchema } from './support/exports/schema-reports.ts';
 import { openRunningIngest, type RunningIngest, testStream } from './support/running-ingest.ts';

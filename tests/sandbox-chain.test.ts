@@ -7,7 +7,7 @@ import { decodeVerifierError, verifyCalldata } from '@sealpost/client/onchain';
 import { decodeFullReport, type ReportJson } from '@sealpost/protocol';
 import * as AbiParameters from 'ox/AbiParameters';
 import { afterAll, expect, test } from 'vitest';
-import { startChain } from '../server/src/sandbox/chain/chain.ts';
+import { startChain } from '../sandbox/src/chain/chain.ts';
 import { freePort } from './support/free-port.ts';
 import { inFull } from './support/full-count.ts';
 import { fetchSigned, startCommand } from './support/real-program.ts';

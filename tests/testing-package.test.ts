@@ -1,4 +1,4 @@
-// `@sealpost/testing` as built, with node:test as the runner, on the newest Node release, and with FULL=1 on every other one than that which runs the tests: it runs the example, leaves nothing behind, and the runner exits.
+// `@sealpost/sandbox` as built, with node:test as the runner, on the newest Node release, and with FULL=1 on every other one than that which runs the tests: it runs the example, leaves nothing behind, and the runner exits.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 // Tests of the liquidation bot, with vitest.
-import { type Sandbox, startSandbox } from '@sealpost/testing';
+import { type Sandbox, startSandbox } from '@sealpost/sandbox';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Bot, decide, type Loan } from './liquidation-bot.ts';
 

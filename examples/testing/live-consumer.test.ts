@@ -1,5 +1,5 @@
 // Tests of the live consumer, with vitest. The subject is built on the published SDK, which does not know that it talks to a sandbox.
-import { type Sandbox, startSandbox } from '@sealpost/testing';
+import { type Sandbox, startSandbox } from '@sealpost/sandbox';
 import { afterEach, expect, test } from 'vitest';
 import { consume } from './live-consumer.ts';
 

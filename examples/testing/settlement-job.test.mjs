@@ -1,7 +1,7 @@
 // Tests of the settlement job, with node:test.
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { startSandbox } from '@sealpost/testing';
+import { startSandbox } from '@sealpost/sandbox';
 import { settle } from './settlement-job.mjs';
 
 const t0 = Date.parse('2026-03-13T14:30:00Z') / 1_000;

@@ -11,7 +11,7 @@ import {
 } from '@sealpost/protocol';
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
-import { verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
+import { verifierBytecode } from '../../sandbox/src/chain/bytecode.ts';
 import { createRandom, type Random } from '../support/random.ts';
 import { compileAll } from './compile.ts';
 import { createBody, createNetworks, type Networks } from './reports.ts';

@@ -3,7 +3,7 @@ import { verifyBulkCalldata, verifyCalldata } from '@sealpost/client/onchain';
 import { encodeReportBody, type Hex } from '@sealpost/protocol';
 import * as AbiItem from 'ox/AbiItem';
 import { expect, test } from 'vitest';
-import { verifierSelectors } from '../../server/src/sandbox/chain/chain.ts';
+import { verifierSelectors } from '../../sandbox/src/chain/chain.ts';
 import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { createRandom } from '../support/random.ts';
 import { secondStream } from '../support/signed-reports.ts';

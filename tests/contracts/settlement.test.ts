@@ -3,7 +3,7 @@ import { setConfigCalldata } from '@sealpost/client/onchain';
 import { encodeReportBody, type Hex, parseFeedId } from '@sealpost/protocol';
 import { createNetwork, type Network } from '@sealpost/simulator';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { settlementBytecode, verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
+import { settlementBytecode, verifierBytecode } from '../../sandbox/src/chain/bytecode.ts';
 import { secondStream } from '../support/signed-reports.ts';
 import { accounts, openWorld, start, type World } from './world.ts';
 

@@ -3,7 +3,7 @@ import { setConfigCalldata, verifyBulkCalldata, verifyCalldata } from '@sealpost
 import { decodeFullReport, encodeFullReport, type FullReport, type Hex, type Signature } from '@sealpost/protocol';
 import * as AbiParameters from 'ox/AbiParameters';
 import { beforeAll, expect, test } from 'vitest';
-import { verifierBytecode } from '../../server/src/sandbox/chain/bytecode.ts';
+import { verifierBytecode } from '../../sandbox/src/chain/bytecode.ts';
 import { createRandom } from '../support/random.ts';
 import { createBody, createNetworks, type Networks } from './reports.ts';
 import { accounts, openWorld, type World } from './world.ts';

@@ -4,7 +4,7 @@ import type { Hex } from '@sealpost/protocol';
 import * as AbiError from 'ox/AbiError';
 import * as AbiFunction from 'ox/AbiFunction';
 import * as AbiParameters from 'ox/AbiParameters';
-import { createRequest, openEvm, RpcError } from '../../server/src/sandbox/chain/evm.ts';
+import { createRequest, openEvm, RpcError } from '../../sandbox/src/chain/evm.ts';
 
 /** The accounts of the private keys 1, 2 and 3; EDR signs for them. */
 export const accounts = [

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../../cli/src/sample-session.fixture.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';

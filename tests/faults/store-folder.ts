@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FeedId } from '@sealpost/protocol';
-import { runCommand } from '../../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../../cli/src/sample-session.fixture.ts';
 import { testStream } from '../support/running-ingest.ts';
 
 export type Account = { readonly userId: string; readonly secret: string };

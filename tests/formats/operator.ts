@@ -1,7 +1,7 @@
 // An operator of a deployment: the commands of one release on one store, and its server.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand as runHere } from '../../server/src/cli/sample-session.fixture.ts';
+import { runCommand as runHere } from '../../cli/src/sample-session.fixture.ts';
 import { runCommand, type Server, startServer } from '../support/real-program.ts';
 import { ingestToken } from './senders.ts';
 

@@ -83,7 +83,7 @@ export const releasedCommand = (commit: string): string => {
     .update(`${root} ${whole}`)
     .update(readFileSync(join(root, 'package-lock.json')));
   const folder = join(tmpdir(), `sealpost-release-${place.digest('hex').slice(0, 16)}`);
-  const command = join(folder, 'server/dist/cli/main.js');
+  const command = join(folder, 'cli/dist/main.js');
   if (existsSync(command)) return command;
   // Under its name only once it is complete: several tests may build it at once.
   const partial = `${folder}.${process.pid}`;

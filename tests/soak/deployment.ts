@@ -74,7 +74,7 @@ export type DeploymentPlan = {
 const retentionDays = 1;
 const diskMegabytes = 300;
 /** Commands are processes of their own: a backup must not hold up the load. */
-export const command = join(root, 'server/bin/sealpost.js');
+export const command = join(root, 'cli/bin/sealpost.js');
 /** Of every statement of the nodes. */
 const databaseMs = 15_000;
 

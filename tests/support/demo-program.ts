@@ -1,8 +1,8 @@
 // The demo's node and feed in a folder, with a past of seconds, so that signing it costs little; says when its recent past is stored.
 import { writeSync } from 'node:fs';
-import { startFeed } from '../../server/src/cli/commands/demo/feed.ts';
-import { demoKeyFile, openDemoWorld, registerDemo } from '../../server/src/cli/commands/demo/world.ts';
-import { createSession } from '../../server/src/cli/session.ts';
+import { startFeed } from '../../cli/src/commands/demo/feed.ts';
+import { demoKeyFile, openDemoWorld, registerDemo } from '../../cli/src/commands/demo/world.ts';
+import { createSession } from '../../cli/src/session.ts';
 import { resolveSettings } from '../../server/src/config/config.ts';
 import { openNode } from '../../server/src/node/node.ts';
 

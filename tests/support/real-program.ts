@@ -81,7 +81,7 @@ export type Program = {
 };
 
 /** The command. While tests run, the build is compared with its sources once, and not at each of hundreds of starts. */
-export const sealpost = process.env.SEALPOST_BUILT_COMMAND ?? join(root, 'server/bin/sealpost.js');
+export const sealpost = process.env.SEALPOST_BUILT_COMMAND ?? join(root, 'cli/bin/sealpost.js');
 
 /** Starts a command of this release, or of the one whose command is given. `detached` as for `startProgram`. */
 export const startCommand = (

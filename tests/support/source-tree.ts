@@ -24,7 +24,13 @@ export const readJson = (path: string): Record<string, unknown> => JSON.parse(re
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|(?:^|\n)import\s*['"]([^'"]+)['"]/g;
 
-/** Every TypeScript source with the modules it imports: relative ones as paths from the root, others as written. */
+/** The source of a module that one of our packages offers by its path: `@sealpost/server/store/store` is server/src/store/store.ts. */
+const moduleOfPackage = (name: string): string | undefined => {
+  const [, folder, path] = /^@sealpost\/(server|sandbox|conformance)\/([^.]+)$/.exec(name) ?? [];
+  return folder && `${folder}/src/${path}.ts`;
+};
+
+/** Every TypeScript source with the modules it imports: those of a package's own as paths from the root, others as written. */
 export const readSources = (): readonly SourceFile[] =>
   listFiles('.ts', '.tsx').map((path) => {
     const text = readText(path);
@@ -32,7 +38,9 @@ export const readSources = (): readonly SourceFile[] =>
     return {
       path,
       text,
-      imports: imports.map((name) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name)),
+      imports: imports.map((name) =>
+        name.startsWith('.') ? normalize(join(dirname(path), name)) : (moduleOfPackage(name) ?? name),
+      ),
     };
   });
 

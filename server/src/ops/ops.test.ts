@@ -164,7 +164,7 @@ test('ops: /ingest accepts reports with the token, on the same listener as the p
   }
 });
 
-const everyPath = ['/livez', '/readyz', '/metrics', '/ingest', '/ingest/resume', '/sandbox', '/sandbox/events', '/no'];
+const everyPath = ['/livez', '/readyz', '/metrics', '/ingest', '/ingest/resume', '/more', '/more/events', '/no'];
 
 /** What the listener answers on every path to a request with these lines of the head: each status and code once. */
 const askEverywhere = async (
@@ -172,7 +172,7 @@ const askEverywhere = async (
   ...lines: readonly string[]
 ): Promise<readonly unknown[]> => {
   const handler = async (_: unknown, response: ServerResponse) => void response.end('{}');
-  const { url } = await open({ ingest: handler, further: { path: '/sandbox', handle: handler }, ...options });
+  const { url } = await open({ ingest: handler, further: { path: '/more', handle: handler }, ...options });
   const answers: RawAnswer[] = [];
   for (const path of everyPath) {
     const head = [`POST ${path} HTTP/1.1`, ...lines, 'Connection: close', 'Content-Length: 2', '', '{}'];

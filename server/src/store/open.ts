@@ -70,7 +70,7 @@ export const openStore = async (
 const folderOf = (url: string): string => url.replace(/^lmdb:/, '');
 
 const memoryRefused =
-  'A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE; tests start one with @sealpost/testing.';
+  'A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.';
 
 const withBackup = (store: Omit<Store, 'backup'>): Store => {
   const whole: Store = { ...store, backup: (folder) => copyToFolder(whole, folder) };

@@ -1,11 +1,11 @@
 // The control API of a sandbox. An input is JSON, {"method": …, "path": …, "body": …}; other bytes are the body of a POST of events.
 import assert from 'node:assert/strict';
 import { request as httpRequest, METHODS } from 'node:http';
+import { createControl } from '../../../sandbox/src/control.ts';
+import { type SampleDirector, startSampleDirector } from '../../../sandbox/src/director.fixture.ts';
+import { eventTypes } from '../../../sandbox/src/scenario/event-table.ts';
+import { parseScenario } from '../../../sandbox/src/scenario/parse.ts';
 import { openOpsListener } from '../../../server/src/ops/ops.ts';
-import { createControl } from '../../../server/src/sandbox/control.ts';
-import { type SampleDirector, startSampleDirector } from '../../../server/src/sandbox/director.fixture.ts';
-import { eventTypes } from '../../../server/src/sandbox/scenario/event-table.ts';
-import { parseScenario } from '../../../server/src/sandbox/scenario/parse.ts';
 import { shapeOf, type Target } from '../target.ts';
 
 const events: readonly Readonly<Record<string, unknown>>[] = [

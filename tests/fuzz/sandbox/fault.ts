@@ -1,7 +1,7 @@
 // Faults of the sandbox, as a line of text or as JSON.
 import assert from 'node:assert/strict';
-import { faultKindNames } from '../../../server/src/sandbox/faults/kinds.ts';
-import { FaultError, fieldsOf, formatFault, parseFault } from '../../../server/src/sandbox/faults/parse.ts';
+import { faultKindNames } from '../../../sandbox/src/faults/kinds.ts';
+import { FaultError, fieldsOf, formatFault, parseFault } from '../../../sandbox/src/faults/parse.ts';
 import { outcomeOf, requireSame, shapeOf, type Target } from '../target.ts';
 
 const seeds = [

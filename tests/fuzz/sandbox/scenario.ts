@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { createCatalog } from '@sealpost/simulator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { compileEvent, secondOfEvent } from '../../../server/src/sandbox/scenario/compile.ts';
-import { eventTypes } from '../../../server/src/sandbox/scenario/event-table.ts';
-import { parseEvent, parseScenario, type Scenario, ScenarioError } from '../../../server/src/sandbox/scenario/parse.ts';
-import { scenarioSchema } from '../../../server/src/sandbox/scenario/schema.ts';
+import { compileEvent, secondOfEvent } from '../../../sandbox/src/scenario/compile.ts';
+import { eventTypes } from '../../../sandbox/src/scenario/event-table.ts';
+import { parseEvent, parseScenario, type Scenario, ScenarioError } from '../../../sandbox/src/scenario/parse.ts';
+import { scenarioSchema } from '../../../sandbox/src/scenario/schema.ts';
 import { listFiles, root } from '../../support/source-tree.ts';
 import { outcomeOf, requireSame, shapeOf, type Target } from '../target.ts';
 

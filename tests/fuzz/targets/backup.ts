@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../../../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../../../cli/src/sample-session.fixture.ts';
 import { openStore } from '../../../server/src/store/open.ts';
 import { act, registerSigners, testStream } from '../../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../../support/signed-reports.ts';

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommandError } from '../../../server/src/cli/failure.ts';
-import { listProfiles } from '../../../server/src/cli/profiles.ts';
-import { runCommand } from '../../../server/src/cli/sample-session.fixture.ts';
-import { mergeRuns, ReplayError, scanRecording } from '../../../server/src/sandbox/replay/recording.ts';
+import { CommandError } from '../../../cli/src/failure.ts';
+import { listProfiles } from '../../../cli/src/profiles.ts';
+import { runCommand } from '../../../cli/src/sample-session.fixture.ts';
+import { mergeRuns, ReplayError, scanRecording } from '../../../sandbox/src/replay/recording.ts';
 import { createMaterial, reportJsonOf } from '../material.ts';
 import { shapeOf, type Target } from '../target.ts';
 
