@@ -18,7 +18,7 @@ const write = (path: string, atSeconds: number): void => {
 };
 
 test('build: dist/ is up to date until a source, a manifest or the lock file is newer than the build', async () => {
-  const sources = ['protocol', 'client', 'simulator', 'server', 'testing'].flatMap((name) => [
+  const sources = ['protocol', 'client', 'simulator', 'server', 'sandbox', 'conformance', 'cli'].flatMap((name) => [
     `${name}/src/deep/file.ts`,
     `${name}/package.json`,
     `${name}/tsconfig.json`,

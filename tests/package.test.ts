@@ -47,7 +47,7 @@ test('package: pack replaces earlier tarballs, touches nothing else, and says ho
       .sort(),
   ).toEqual([join(tarballs, 'notes.txt'), ...[...published.values()].map(tarballOf)].sort());
   expect(packed).toContain(`Packed ${published.size} packages into ${tarballs}.`);
-  expect(packed).toMatch(/^ {2}npm install -g (?:\S+\.tgz ?){4}$/m);
+  expect(packed).toMatch(/^ {2}npm install -g (?:\S+\.tgz ?){7}$/m);
   expect(packed).toMatch(/^ {2}npm install --save-dev (?:\S+\.tgz ?){5}$/m);
 });
 
@@ -101,7 +101,7 @@ test('package: a stranger imports them and the values come out', () => {
     import { createClient, decode } from '@sealpost/client';
     import { verifyCalldata } from '@sealpost/client/onchain';
     import { createNetwork, generateHistory } from '@sealpost/simulator';
-    import { openStore } from 'sealpost';
+    import { openStore } from '@sealpost/server';
     import { startSandbox } from '@sealpost/sandbox';
     createClient({ baseUrl: 'http://127.0.0.1:7401' });
     decode(vectors.reports[0].fullReport);
@@ -133,11 +133,10 @@ test('package: require() gives the same classes as import', () => {
     const { signRequest } = require('@sealpost/protocol/request-signing');
     const { reports } = require('@sealpost/protocol/vectors/reports.json');
     const { createNetwork } = require('@sealpost/simulator');
-    const { openStore } = require('sealpost');
-    const { openEmbeddedSandbox } = require('sealpost/sandbox');
+    const { openStore } = require('@sealpost/server');
     const { startSandbox } = require('@sealpost/sandbox');
     decode(reports[0].fullReport);
-    const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore, openEmbeddedSandbox, startSandbox].map((value) => typeof value);
+    const types = [createClient, verifyCalldata, parseFeedId, signRequest, createNetwork, openStore, startSandbox].map((value) => typeof value);
     import('@sealpost/client').then((module) => console.log(JSON.stringify([new Set(types).size, types[0], module.SealpostError === SealpostError])));`;
   writeFileSync(join(stranger, 'required.cjs'), script);
   expect(JSON.parse(run('node', ['required.cjs']))).toEqual([1, 'function', true]);
@@ -285,12 +284,12 @@ const inBrowser: Readonly<Record<string, string>> = {
      export const text: string = formatDecimal(1n);`,
 };
 
-test('package: the types of simulator, server and testing compile beside Node’s', () => {
+test('package: the types of simulator, server and sandbox compile beside Node’s', () => {
   compile(
     'on-node',
     {
       'stranger.ts': `import { createNetwork } from '@sealpost/simulator';
-     import { openStore, type Store } from 'sealpost';
+     import { openStore, type Store } from '@sealpost/server';
      import { type Sandbox, SandboxError, startSandbox } from '@sealpost/sandbox';
      export const sandbox: Promise<Sandbox> = startSandbox({ streams: ['ETH/USD', { name: 'FOO/USD', schema: 11 }] });
      export const price = async () => (await (await sandbox).push('ETH/USD', 4200n, { bid: '1' })).fullReport satisfies string;
@@ -329,7 +328,7 @@ test('package: the client’s types compile with a browser’s alone, found by i
 });
 
 test.each([
-  ['sealpost', ['ingest/verifier-thread.js', 'store/lmdb/write/writer-thread.js']],
+  ['@sealpost/server', ['ingest/verifier-thread.js', 'store/lmdb/write/writer-thread.js']],
   ['@sealpost/simulator', ['signing-thread.js']],
 ])(
   'package: threads of %s load one file instead of a hundred, and the licenses of what it holds are there',
@@ -350,8 +349,9 @@ test('package: every package has its license, its README and its address, and no
   for (const [workspace, name] of published) {
     const place = join(stranger, 'node_modules', name);
     const paths = filesBelow(place);
-    for (const path of ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'dist/cjs/index.d.ts'])
-      expect(paths, name).toContain(path);
+    const entries =
+      name === 'sealpost' ? ['bin/sealpost.js'] : ['dist/index.js', 'dist/index.d.ts', 'dist/cjs/index.d.ts'];
+    for (const path of ['LICENSE', 'README.md', ...entries]) expect(paths, name).toContain(path);
     expect(readText(`${workspace}/LICENSE`)).toBe(readText('LICENSE'));
     expect(paths.filter((path) => /\.(test|fuzz|bench|contract|fixture)\.|(^|\/)\.[^/]+$/.test(path))).toEqual([]);
     const testing = paths
@@ -368,14 +368,13 @@ test('package: every package has its license, its README and its address, and no
       homepage: expect.stringContaining(address),
       bugs: `${address}/issues`,
       keywords: expect.arrayContaining(['signed-reports']),
-      main: './dist/index.js',
-      types: './dist/index.d.ts',
+      ...(name === 'sealpost' ? {} : { main: './dist/index.js', types: './dist/index.d.ts' }),
     });
   }
 });
 
-// In `npm test` not the server: its 500 files take it 20 s, and who installs it runs its command.
-test.each([...published.values()].filter((name) => isFull || name !== 'sealpost'))(
+// In `npm test` not the server: its files take 20 s. The command has no module to import.
+test.each([...published.values()].filter((name) => name !== 'sealpost' && (isFull || name !== '@sealpost/server')))(
   'package: publint and arethetypeswrong have nothing to say about %s',
   async (name) => {
     const tarball = readFileSync(tarballOf(name));
@@ -424,7 +423,7 @@ const expectPrices = (demo: { url: string; userId: string; secret: string }): vo
 };
 
 test('package: the installed server serves the explorer, and prices to the installed client', async () => {
-  const paths = readdirSync(join(stranger, 'node_modules/sealpost/public'), { recursive: true }).map(String);
+  const paths = readdirSync(join(stranger, 'node_modules/@sealpost/server/public'), { recursive: true }).map(String);
   expect(paths).toContain('index.html');
   expect(paths.filter((path) => path.startsWith('.') || path.endsWith('.map'))).toEqual([]);
   const program = join(stranger, 'node_modules/sealpost/bin/sealpost.js');

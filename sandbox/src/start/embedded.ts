@@ -1,4 +1,4 @@
-// The entry `sealpost/sandbox`: a sandbox inside of another program, which @sealpost/sandbox uses. One process, no threads with a store in memory, nothing
+// A sandbox inside of another program. One process, no threads with a store in memory, nothing
 // on standard output. Time stands still but for steps.
 import { randomUUID } from 'node:crypto';
 import {
