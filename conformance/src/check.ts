@@ -1,5 +1,5 @@
 // A check of a deployment is a row of a table: what it tests, the sentence that promises it, and a function that throws if it does not hold.
-import type { Probe } from './probe.ts';
+import type { CheckContext } from './check-context.ts';
 
 /** Who promises it: the specification of the API, or what existing SDKs need. */
 export type CheckSource = 'specification' | 'SDKs';
@@ -12,7 +12,7 @@ export type Check = {
   /** The sentence of the source. */
   readonly sentence: string;
   /** Returns if the promise holds; throws a `MismatchError` if not, a `SkipError` if this deployment cannot show it. */
-  readonly run: (probe: Probe) => Promise<void>;
+  readonly run: (context: CheckContext) => Promise<void>;
 };
 
 /** The group of a check. */

@@ -1,19 +1,20 @@
 // What Sealpost offers beyond the specification, and whether the deployment has it. Absence is never a failure.
+
+import type { CheckContext } from './check-context.ts';
 import type { ReceivedAnswer } from './exchange.ts';
-import type { Probe } from './probe.ts';
 import { targets } from './sample.ts';
 
 export type Extension = {
   readonly id: string;
   readonly title: string;
-  readonly isPresent: (probe: Probe) => Promise<boolean>;
+  readonly isPresent: (context: CheckContext) => Promise<boolean>;
 };
 
-const firstStream = async ({ sample }: Probe) => (await sample.reporting())[0];
+const firstStream = async ({ sample }: CheckContext) => (await sample.reporting())[0];
 
 /** The answer of the operation that most extensions show on. */
-const latest = async (probe: Probe, headers: Readonly<Record<string, string>> = {}): Promise<ReceivedAnswer> =>
-  probe.ask(targets.latest((await firstStream(probe)).feedId), { headers });
+const latest = async (context: CheckContext, headers: Readonly<Record<string, string>> = {}): Promise<ReceivedAnswer> =>
+  context.ask(targets.latest((await firstStream(context)).feedId), { headers });
 
 const isOpen =
   (path: string, holds: (json: unknown) => boolean): Extension['isPresent'] =>
@@ -22,72 +23,75 @@ const isOpen =
     return status === 200 && holds(json);
   };
 
-const miss = async (probe: Probe): Promise<ReceivedAnswer> => {
-  const { feedId, newest } = await firstStream(probe);
-  return probe.ask(targets.at(feedId, newest.observationsTimestamp + 86_400));
+const miss = async (context: CheckContext): Promise<ReceivedAnswer> => {
+  const { feedId, newest } = await firstStream(context);
+  return context.ask(targets.at(feedId, newest.observationsTimestamp + 86_400));
 };
 
-const isExtended = async (probe: Probe, rest: (feedId: string, second: number) => string): Promise<ReceivedAnswer> => {
-  const { feedId, newest } = await firstStream(probe);
-  return probe.ask(rest(feedId, newest.observationsTimestamp));
+const isExtended = async (
+  context: CheckContext,
+  rest: (feedId: string, second: number) => string,
+): Promise<ReceivedAnswer> => {
+  const { feedId, newest } = await firstStream(context);
+  return context.ask(rest(feedId, newest.observationsTimestamp));
 };
 
 export const extensionTable: readonly Extension[] = [
   {
     id: 'request-id',
     title: 'X-Request-Id on every answer',
-    isPresent: async (probe) => (await latest(probe)).headers['x-request-id'] !== undefined,
+    isPresent: async (context) => (await latest(context)).headers['x-request-id'] !== undefined,
   },
   {
     id: 'rate-limit-headers',
     title: 'RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset',
-    isPresent: async (probe) => (await latest(probe)).headers['ratelimit-limit'] !== undefined,
+    isPresent: async (context) => (await latest(context)).headers['ratelimit-limit'] !== undefined,
   },
   {
     id: 'error-codes',
     title: 'code and requestId in errors',
-    isPresent: async (probe) => {
-      const { code, requestId } = Object((await miss(probe)).json);
+    isPresent: async (context) => {
+      const { code, requestId } = Object((await miss(context)).json);
       return typeof code === 'string' && typeof requestId === 'string';
     },
   },
   {
     id: 'explained-misses',
     title: '404 with reason, previous and next if no report is valid at the time',
-    isPresent: async (probe) => {
-      const { status, json } = await miss(probe);
+    isPresent: async (context) => {
+      const { status, json } = await miss(context);
       return status === 404 && typeof Object(json).reason === 'string';
     },
   },
   {
     id: 'etag',
     title: 'ETag, and 304 for If-None-Match',
-    isPresent: async (probe) => {
-      const { etag } = (await latest(probe)).headers;
+    isPresent: async (context) => {
+      const { etag } = (await latest(context)).headers;
       if (etag === undefined) return false;
-      const { feedId, newest } = await firstStream(probe);
+      const { feedId, newest } = await firstStream(context);
       const target = targets.at(feedId, newest.observationsTimestamp);
-      const { headers } = await probe.ask(target);
+      const { headers } = await context.ask(target);
       return (
         headers.etag !== undefined &&
-        (await probe.ask(target, { headers: { 'If-None-Match': headers.etag } })).status === 304
+        (await context.ask(target, { headers: { 'If-None-Match': headers.etag } })).status === 304
       );
     },
   },
   {
     id: 'page-links',
     title: 'Link to the next page',
-    isPresent: async (probe) => {
-      const { headers } = await isExtended(probe, (feedId, second) => targets.page(feedId, second - 10, 1));
+    isPresent: async (context) => {
+      const { headers } = await isExtended(context, (feedId, second) => targets.page(feedId, second - 10, 1));
       return headers.link !== undefined;
     },
   },
   {
     id: 'bulk-missing',
     title: 'missing=true names the streams without a report',
-    isPresent: async (probe) => {
+    isPresent: async (context) => {
       const { json } = await isExtended(
-        probe,
+        context,
         (feedId, second) => `${targets.bulk([feedId], second + 86_400)}&missing=true`,
       );
       return Array.isArray(Object(json).missing);
@@ -96,16 +100,16 @@ export const extensionTable: readonly Extension[] = [
   {
     id: 'latest-many',
     title: 'latest for several streams',
-    isPresent: async (probe) =>
-      (await isExtended(probe, (feedId) => `/api/v1/reports/latest?feedIDs=${feedId}`)).status === 200,
+    isPresent: async (context) =>
+      (await isExtended(context, (feedId) => `/api/v1/reports/latest?feedIDs=${feedId}`)).status === 200,
   },
   {
     id: 'coverage',
     title: '/api/v1/reports/coverage',
-    isPresent: async (probe) =>
+    isPresent: async (context) =>
       (
         await isExtended(
-          probe,
+          context,
           (feedId, second) => `/api/v1/reports/coverage?feedID=${feedId}&from=${second - 9}&to=${second}`,
         )
       ).status === 200,
@@ -113,10 +117,10 @@ export const extensionTable: readonly Extension[] = [
   {
     id: 'coverage-many',
     title: '/api/v1/reports/coverage/bulk',
-    isPresent: async (probe) =>
+    isPresent: async (context) =>
       (
         await isExtended(
-          probe,
+          context,
           (feedId, second) => `/api/v1/reports/coverage/bulk?feedIDs=${feedId}&from=${second - 9}&to=${second}`,
         )
       ).status === 200,
@@ -124,10 +128,10 @@ export const extensionTable: readonly Extension[] = [
   {
     id: 'candles',
     title: '/api/v1/reports/candles',
-    isPresent: async (probe) =>
+    isPresent: async (context) =>
       (
         await isExtended(
-          probe,
+          context,
           (feedId, second) => `/api/v1/reports/candles?feedID=${feedId}&from=${second - 60}&to=${second}&resolution=60`,
         )
       ).status === 200,
@@ -135,10 +139,10 @@ export const extensionTable: readonly Extension[] = [
   {
     id: 'candles-many',
     title: '/api/v1/reports/candles/bulk',
-    isPresent: async (probe) =>
+    isPresent: async (context) =>
       (
         await isExtended(
-          probe,
+          context,
           (feedId, second) =>
             `/api/v1/reports/candles/bulk?feedIDs=${feedId}&from=${second - 60}&to=${second}&resolution=60`,
         )
@@ -148,26 +152,26 @@ export const extensionTable: readonly Extension[] = [
     id: 'event-stream',
     title: '/api/v1/reports/stream, server-sent events',
     // HEAD answers like GET, without events.
-    isPresent: async (probe) => {
-      const { feedId } = await firstStream(probe);
-      return (await probe.ask(`/api/v1/reports/stream?feedIDs=${feedId}`, { method: 'HEAD' })).status === 200;
+    isPresent: async (context) => {
+      const { feedId } = await firstStream(context);
+      return (await context.ask(`/api/v1/reports/stream?feedIDs=${feedId}`, { method: 'HEAD' })).status === 200;
     },
   },
   {
     id: 'cors',
     title: 'Access-Control-Allow-Origin for browsers',
-    isPresent: async (probe) => (await latest(probe)).headers['access-control-allow-origin'] !== undefined,
+    isPresent: async (context) => (await latest(context)).headers['access-control-allow-origin'] !== undefined,
   },
   {
     id: 'doubled-slash',
     title: 'A doubled leading slash is routed like one',
-    isPresent: async (probe) => (await isExtended(probe, (feedId) => `/${targets.latest(feedId)}`)).status === 200,
+    isPresent: async (context) => (await isExtended(context, (feedId) => `/${targets.latest(feedId)}`)).status === 200,
   },
   {
     id: 'upper-case-feed',
     title: 'Feed IDs in upper case',
-    isPresent: async (probe) =>
-      (await isExtended(probe, (feedId) => targets.latest(`0x${feedId.slice(2).toUpperCase()}`))).status === 200,
+    isPresent: async (context) =>
+      (await isExtended(context, (feedId) => targets.latest(`0x${feedId.slice(2).toUpperCase()}`))).status === 200,
   },
   { id: 'time', title: '/time', isPresent: isOpen('/time', (json) => typeof Object(json).serverTimeMs === 'number') },
   { id: 'signers', title: '/signers.json', isPresent: isOpen('/signers.json', (json) => typeof json === 'object') },

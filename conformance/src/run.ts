@@ -2,10 +2,10 @@
 import type { SignerSets } from '@sealpost/protocol';
 import type { Check } from './check.ts';
 import { groupOf } from './check.ts';
+import { type CheckContext, type CheckRules, createCheckContext } from './check-context.ts';
 import { NoAnswerError, type RequestToSend } from './exchange.ts';
 import { extensionTable } from './extensions.ts';
 import { createPace } from './pace.ts';
-import { createProbe, type Probe, type ProbeRules } from './probe.ts';
 import { type Ask, createRequester, type SignHeaders } from './requester.ts';
 import { targets } from './sample.ts';
 import { MismatchError, SkipError } from './verdict.ts';
@@ -34,7 +34,7 @@ export type RunOptions = {
   readonly signAs: (userId: string) => SignHeaders;
   readonly userAgent: string;
   readonly nowMs: () => number;
-  readonly rules: ProbeRules;
+  readonly rules: CheckRules;
   readonly requestsPerSecond: number;
   /** Of one request. */
   readonly timeoutMs: number;
@@ -73,19 +73,19 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
     performance.now() > endMs ? `The time limit of ${timeLimitMs / 1_000} s was reached.` : undefined;
   const pace = createPace(options.requestsPerSecond, endMs);
   const requester = createRequester({ ...options, signal, pace, stopped });
-  const probe = createProbe({ ...options, signal, requester, pace });
+  const context = createCheckContext({ ...options, signal, requester, pace });
   const results: CheckOutcome[] = [];
   let live: Promise<void> = Promise.resolve();
   try {
-    await measureClock(probe, options.nowMs);
-    live = startLive(probe, checks);
+    await measureClock(context, options.nowMs);
+    live = startLive(context, checks);
     for (const check of checks) {
       signal.throwIfAborted();
-      results.push(await runCheck(check, probe));
+      results.push(await runCheck(check, context));
       options.onResult(results.length);
     }
     const canLook = options.withExtensions && requester.outage() === undefined;
-    const extensions = canLook ? await findExtensions(probe) : [];
+    const extensions = canLook ? await findExtensions(context) : [];
     const { attempts } = requester;
     return {
       results,
@@ -97,13 +97,13 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
     };
   } finally {
     over.abort();
-    probe.close();
+    context.close();
     await live;
   }
 };
 
 /** Offers the server's clock to signing, so that one wrong clock fails one check and not all. */
-const measureClock = async ({ ask, requester }: Probe, nowMs: () => number): Promise<void> => {
+const measureClock = async ({ ask, requester }: CheckContext, nowMs: () => number): Promise<void> => {
   try {
     const sentMs = nowMs();
     // Signed, because a cache may answer anonymous requests, with an old date.
@@ -119,7 +119,7 @@ const measureClock = async ({ ask, requester }: Probe, nowMs: () => number): Pro
 };
 
 /** Opens the shared connections early, so that frames and pings arrive while other checks run. */
-const startLive = async ({ watch, sample }: Probe, checks: readonly Check[]): Promise<void> => {
+const startLive = async ({ watch, sample }: CheckContext, checks: readonly Check[]): Promise<void> => {
   if (!checks.some((check) => ['websocket', 'origins'].includes(groupOf(check)))) return;
   const open = async (): Promise<void> => {
     await sample.streams();
@@ -128,11 +128,11 @@ const startLive = async ({ watch, sample }: Probe, checks: readonly Check[]): Pr
   await open().catch(() => {}); // each check asks for the connection again, and tells
 };
 
-const runCheck = async (check: Check, probe: Probe): Promise<CheckOutcome> => {
+const runCheck = async (check: Check, context: CheckContext): Promise<CheckOutcome> => {
   const startedMs = performance.now();
   const end = () => ({ check, durationMs: Math.round(performance.now() - startedMs) });
   try {
-    await check.run(probe);
+    await check.run(context);
     return { ...end(), result: 'passed' };
   } catch (error) {
     if (error instanceof SkipError) return { ...end(), result: 'skipped', reason: error.message };
@@ -144,11 +144,11 @@ const runCheck = async (check: Check, probe: Probe): Promise<CheckOutcome> => {
   }
 };
 
-const findExtensions = async (probe: Probe): Promise<readonly ExtensionResult[]> => {
+const findExtensions = async (context: CheckContext): Promise<readonly ExtensionResult[]> => {
   const found: ExtensionResult[] = [];
   for (const { id, title, isPresent } of extensionTable) {
     try {
-      found.push({ id, title, result: (await isPresent(probe)) ? 'present' : 'absent' });
+      found.push({ id, title, result: (await isPresent(context)) ? 'present' : 'absent' });
     } catch (error) {
       if (!(error instanceof NoAnswerError || error instanceof SkipError)) throw error;
       found.push({ id, title, result: 'unknown' });

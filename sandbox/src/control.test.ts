@@ -2,19 +2,19 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createControl } from './control.ts';
-import { type SampleDirector, startSampleDirector } from './director.fixture.ts';
-import type { Director } from './director.ts';
+import { type SampleRunner, startSampleRunner } from './scenario-runner.fixture.ts';
+import type { ScenarioRunner } from './scenario-runner.ts';
 
-let sample: SampleDirector;
-let director: Director | undefined;
-const control = createControl(() => director);
+let sample: SampleRunner;
+let runner: ScenarioRunner | undefined;
+const control = createControl(() => runner);
 const server = createServer((request, response) => void control(request, response));
 beforeAll(async () => {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  sample = await startSampleDirector({ events: [] });
+  sample = await startSampleRunner({ events: [] });
 });
 afterAll(async () => {
-  await sample.director.stop();
+  await sample.runner.stop();
   server.close();
   server.closeAllConnections();
 });
@@ -43,7 +43,7 @@ const ask = (method: string, path: string, body?: unknown, headers: Record<strin
 
 test('control: before the sandbox has started, the answer is 503', async () => {
   expect(await ask('GET', '/sandbox')).toMatchObject({ status: 503, body: { code: 'starting' } });
-  director = sample.director;
+  runner = sample.runner;
 });
 
 test('control: events are set, shown, recorded and cleared', async () => {

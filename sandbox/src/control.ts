@@ -1,9 +1,9 @@
 // The control API of a sandbox, JSON on the private listener: GET /sandbox, POST /sandbox/events, GET /sandbox/record, GET /sandbox/requests, GET
 // /sandbox/schema and DELETE /sandbox/faults/ID.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Director } from './director.ts';
 import { parseEvent, ScenarioError } from './scenario/parse.ts';
 import { scenarioSchema } from './scenario/schema.ts';
+import type { ScenarioRunner } from './scenario-runner.ts';
 
 /** Bytes of a request's body. */
 const bodyBytesMax = 1_048_576;
@@ -22,9 +22,9 @@ class ControlError extends Error {
   }
 }
 
-/** Answers what reaches /sandbox and below. The director is there once the sandbox has started. */
+/** Answers what reaches /sandbox and below. The runner is there once the sandbox has started. */
 export const createControl =
-  (director: () => Director | undefined) =>
+  (runner: () => ScenarioRunner | undefined) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const send = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
       const text = `${JSON.stringify(body)}\n`;
@@ -39,7 +39,7 @@ export const createControl =
     };
     try {
       checkType(request);
-      const running = director();
+      const running = runner();
       if (running === undefined) throw new ControlError(503, 'starting', 'The sandbox is starting. Retry shortly.');
       send(200, await answer(running, request));
     } catch (error) {
@@ -64,18 +64,18 @@ const checkType = ({ headers, method }: IncomingMessage): void => {
     throw new ControlError(415, 'unsupported_media_type', 'Send JSON with Content-Type: application/json.');
 };
 
-const answer = async (director: Director, request: IncomingMessage): Promise<unknown> => {
+const answer = async (runner: ScenarioRunner, request: IncomingMessage): Promise<unknown> => {
   const { method, url = '' } = request;
   const [path = ''] = url.split('?', 1);
   const isRead = method === 'GET' || method === 'HEAD';
-  if (path === '/sandbox' && isRead) return director.state();
-  if (path === '/sandbox/record' && isRead) return director.record();
+  if (path === '/sandbox' && isRead) return runner.state();
+  if (path === '/sandbox/record' && isRead) return runner.record();
   if (path === '/sandbox/schema' && isRead) return scenarioSchema();
-  if (path === '/sandbox/requests' && isRead) return { requests: director.requests() };
-  if (path === '/sandbox/events' && method === 'POST') return setEvents(director, await readJson(request));
+  if (path === '/sandbox/requests' && isRead) return { requests: runner.requests() };
+  if (path === '/sandbox/events' && method === 'POST') return setEvents(runner, await readJson(request));
   const [, id] = /^\/sandbox\/faults\/([^/]{1,200})$/.exec(path) ?? [];
   if (id !== undefined && method === 'DELETE') {
-    if (await director.removeFault(decodeURIComponentOr(id))) return { removed: true };
+    if (await runner.removeFault(decodeURIComponentOr(id))) return { removed: true };
     throw new ControlError(404, 'fault_not_found', 'There is no such fault. GET /sandbox lists them.');
   }
   const known =
@@ -97,13 +97,13 @@ const decodeURIComponentOr = (text: string): string => {
   }
 };
 
-const setEvents = async (director: Director, body: unknown): Promise<unknown> => {
+const setEvents = async (runner: ScenarioRunner, body: unknown): Promise<unknown> => {
   const isList = Array.isArray(body);
   const given: readonly unknown[] = isList ? body : [body];
   if (given.length === 0 || given.length > eventsPerRequest)
     throw new ScenarioError('', `The list has ${given.length} events, expected 1 to ${eventsPerRequest}.`);
   const events = given.map((event, i) => parseEvent(event, isList ? `[${i}]` : ''));
-  return { events: await director.set(events), state: director.state() };
+  return { events: await runner.set(events), state: runner.state() };
 };
 
 const readJson = async (request: IncomingMessage): Promise<unknown> => {

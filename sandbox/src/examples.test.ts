@@ -3,25 +3,25 @@ import { join } from 'node:path';
 import { decodeFullReport, decodeReportBody, headlinePriceOf } from '@sealpost/protocol';
 import { expect, test } from 'vitest';
 import { root } from '../../tests/support/source-tree.ts';
-import { type SampleDirector, startSampleDirector } from './director.fixture.ts';
 import { durationSeconds } from './scenario/event-table.ts';
+import { type SampleRunner, startSampleRunner } from './scenario-runner.fixture.ts';
 
 const folder = join(root, 'examples/scenarios');
-const run = async (file: string): Promise<SampleDirector> => {
+const run = async (file: string): Promise<SampleRunner> => {
   const scenario = JSON.parse(readFileSync(join(folder, file), 'utf8'));
   const seconds = scenario.events.map(({ at }: { at: string }) => durationSeconds(at) ?? 0);
-  const sample = await startSampleDirector(scenario);
+  const sample = await startSampleRunner(scenario);
   await sample.advance(Math.max(...seconds) + 5);
   return sample;
 };
-const pricesOf = ({ lines }: SampleDirector): readonly number[] =>
+const pricesOf = ({ lines }: SampleRunner): readonly number[] =>
   lines.map(
     (line) => Number(headlinePriceOf(decodeReportBody(decodeFullReport(JSON.parse(line).fullReport).body))) / 1e18,
   );
 
 /** What happens by the last event of each, besides that all of them happen. */
-const expectations: Readonly<Record<string, (sample: SampleDirector) => void>> = {
-  'bad-day.json': ({ director }) => expect(director.state()).toMatchObject({ speed: 10, faults: [] }),
+const expectations: Readonly<Record<string, (sample: SampleRunner) => void>> = {
+  'bad-day.json': ({ runner }) => expect(runner.state()).toMatchObject({ speed: 10, faults: [] }),
   'closing-bell.json': ({ lines }) => expect(lines.length).toBeGreaterThan(100),
   'crash.json': ({ lines }) => expect(lines.length).toBe(250),
   'depeg.json': (sample) => expect(Math.min(...pricesOf(sample))).toBeLessThan(0.97),
@@ -32,9 +32,9 @@ const expectations: Readonly<Record<string, (sample: SampleDirector) => void>> =
 
 test.each(readdirSync(folder))('examples: the scenario %s runs to its last event', async (file) => {
   const sample = await run(file);
-  const { scenario, problems, reports } = sample.director.state();
+  const { scenario, problems, reports } = sample.runner.state();
   expect([scenario.done, problems, reports.rejected]).toEqual([scenario.events, [], 0]);
   expectations[file]?.(sample);
   expect(expectations[file]).toBeDefined();
-  await sample.director.stop();
+  await sample.runner.stop();
 });

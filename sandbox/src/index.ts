@@ -2,7 +2,7 @@
 
 export {
   type Fault,
-  type JournaledRequest,
+  type LoggedRequest,
   type Moment,
   type Price,
   type PushOptions,

@@ -1,10 +1,10 @@
-// The control of tests/access/timing.test.ts: the read path's own listener, pipeline and gate, with an authenticator that rejects unknown users
+// The control of tests/access/timing.test.ts: the read path's own listener, pipeline and admission, with an authenticator that rejects unknown users
 // before it computes anything. Prints its port; the user that it knows is its first argument.
 import { errorOf } from '@sealpost/protocol';
 import { bucketKeysOf, type Caller, createAuthenticator } from '../../server/src/access/authenticate.ts';
 import { createHmacKey } from '../../server/src/access/hmac.ts';
 import { createRateLimiter } from '../../server/src/access/rate-limit.ts';
-import { createGate } from '../../server/src/http/gate.ts';
+import { createAdmissionControl } from '../../server/src/http/admission-control.ts';
 import { createPipeline, type Handlers, type PipelineParts } from '../../server/src/http/pipeline.ts';
 import { createQueryReader } from '../../server/src/http/query.ts';
 import { openHttpServer } from '../../server/src/http/server.ts';
@@ -27,7 +27,7 @@ const unreachable = () => {
 const monotonicMs = () => performance.now();
 const parts: PipelineParts = {
   handlers: {} as Handlers, // no request gets this far
-  gate: createGate({
+  admission: createAdmissionControl({
     authenticator: {
       ...honest,
       authenticate: (method, target, values, nowMs) => {

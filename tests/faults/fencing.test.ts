@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDamageLog } from '../../server/src/store/damage.ts';
 import { openEnvironment } from '../../server/src/store/lmdb/environment.ts';
-import { takePlace } from '../../server/src/store/lmdb/write/fence.ts';
+import { takeWriterToken } from '../../server/src/store/lmdb/write/writer-token.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import { buildPrograms, ended, linesOf, type Programs } from './programs.ts';
@@ -71,7 +71,7 @@ test('fencing: with the lock file removed, the first of two writers stores nothi
   rmSync(lockFile());
   const second = await startWriter();
   expect(await second.append(2, 20)).toMatch(/^ack/);
-  // The first knows nothing of the second's report: without the fence it would store its own in the same place.
+  // The first knows nothing of the second's report: without the token it would store its own in the same place.
   expect(await first.append(2, 21)).toBe('failed store_taken_over');
   expect(await first.append(3, 31)).toBe('failed store_taken_over');
   expect(await second.append(3, 30)).toMatch(/^ack/);
@@ -92,7 +92,7 @@ test('fencing: without the token in the database, an acknowledged report is lost
   const second = await startWriter();
   expect(await second.append(2, 20)).toMatch(/^ack/);
   const environment = openEnvironment(join(folder, 'reports'), false);
-  takePlace(environment, { token, pid, takenAt: '' }, createDamageLog());
+  takeWriterToken(environment, { token, pid, takenAt: '' }, createDamageLog());
   await environment.root.close();
   expect(await first.append(2, 21)).toMatch(/^ack/);
   expect(await storedPrices([[2, 20]])).toEqual([false]);

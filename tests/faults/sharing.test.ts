@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDamageLog } from '../../server/src/store/damage.ts';
 import { openEnvironment } from '../../server/src/store/lmdb/environment.ts';
-import { takePlace } from '../../server/src/store/lmdb/write/fence.ts';
 import { createClosings, openWriter } from '../../server/src/store/lmdb/write/writer.ts';
+import { takeWriterToken } from '../../server/src/store/lmdb/write/writer-token.ts';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store } from '../../server/src/store/store.ts';
 import type { StoreEvent } from '../../server/src/store/store-event.ts';
@@ -94,7 +94,7 @@ test('sharing: readers that were killed are counted as their places are freed, l
   };
   const place = { token: 'sharing', pid: process.pid, takenAt: '' };
   const reader = openEnvironment(join(folder, 'reports'), false);
-  takePlace(reader, place, createDamageLog());
+  takeWriterToken(reader, place, createDamageLog());
   const writer = openWriter({
     folder,
     files: { reports: reader.files, admin: undefined },

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { type FeedId, type SignerSets, type Stream, signRequest } from '@sealpost/protocol';
 import { createLongWork } from '../../server/src/access/long-work.ts';
-import { viewOfNetwork } from '../../server/src/access/network-view.ts';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
+import { onlyStreamsOf } from '../../server/src/access/streams-of-network.ts';
 import { createUsedSignatures } from '../../server/src/access/used-signatures.ts';
 import { type ApiParts, type ApiRules, createApi } from '../../server/src/http/api.ts';
 import type { RequestEvent } from '../../server/src/http/pipeline.ts';
@@ -86,7 +86,7 @@ export const openService = async (
   const admin = await openAdminView(running.store.admin, (event) => {
     if (event.kind === 'adminReloadFailed') throw event.error;
   });
-  const view = viewOfNetwork(admin, rules.network ?? defaultApiRules.network);
+  const view = onlyStreamsOf(admin, rules.network ?? defaultApiRules.network);
   const box = createSecretBox(randomBytes(32));
   const events: RequestEvent[] = [];
   const liveEvents: LiveEvent[] = [];

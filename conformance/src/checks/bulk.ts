@@ -1,13 +1,13 @@
 // The operation that returns the reports of several streams at a timestamp: complete, partial, and too many.
 import { randomBytes } from 'node:crypto';
 import type { Check } from '../check.ts';
-import type { Probe } from '../probe.ts';
+import type { CheckContext } from '../check-context.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
 import { argumentChecks, requireReports, unknownFeedId } from './reads.ts';
 
 /** The sampled streams, divided by whether they have a report at a second when the first one has. */
-const streamsAt = async ({ ask, sample }: Probe) => {
+const streamsAt = async ({ ask, sample }: CheckContext) => {
   const streams = await sample.streams();
   const [{ newest }] = await sample.reporting();
   const timestamp = newest.observationsTimestamp;
@@ -22,16 +22,16 @@ const streamsAt = async ({ ask, sample }: Probe) => {
 };
 
 /** Asks for several streams; for two of them if the deployment answers no more at once. */
-const askFor = async ({ ask }: Probe, ids: readonly string[], timestamp: number) => {
+const askFor = async ({ ask }: CheckContext, ids: readonly string[], timestamp: number) => {
   const answer = await ask(targets.bulk(ids, timestamp));
   if (answer.status !== 400 || ids.length <= 2) return { answer, asked: ids };
   const asked = ids.slice(0, 2);
   return { answer: await ask(targets.bulk(asked, timestamp)), asked };
 };
 
-const complete: Check['run'] = async (probe) => {
-  const { timestamp, present } = await streamsAt(probe);
-  const { answer, asked } = await askFor(probe, present, timestamp);
+const complete: Check['run'] = async (context) => {
+  const { timestamp, present } = await streamsAt(context);
+  const { answer, asked } = await askFor(context, present, timestamp);
   demandStatus(answer, [200], `200, because all ${asked.length} streams have a report at ${timestamp}`);
   const found = requireReports(answer);
   const missing = asked.find((id) => !found.some(({ feedID }) => feedID === id));
@@ -46,12 +46,12 @@ const complete: Check['run'] = async (probe) => {
   );
 };
 
-const partial: Check['run'] = async (probe) => {
-  const { timestamp, present, absent } = await streamsAt(probe);
+const partial: Check['run'] = async (context) => {
+  const { timestamp, present, absent } = await streamsAt(context);
   const [missing] = absent;
   if (missing === undefined) throw new SkipError(`Every sampled stream has a report at ${timestamp}.`);
-  const { answer, asked } = await askFor(probe, [missing, ...present], timestamp);
-  if (answer.status === 200 && (await probe.ask(targets.at(missing, timestamp))).status === 200)
+  const { answer, asked } = await askFor(context, [missing, ...present], timestamp);
+  if (answer.status === 200 && (await context.ask(targets.at(missing, timestamp))).status === 200)
     throw new SkipError(`${missing} had no report at ${timestamp} at first, but has one now.`);
   demandStatus(answer, [206], `206, because ${missing} has no report at ${timestamp}`);
   const found = requireReports(answer).map(({ feedID }) => feedID);
@@ -65,11 +65,11 @@ const partial: Check['run'] = async (probe) => {
   );
 };
 
-const empty: Check['run'] = async (probe) => {
-  const streams = await probe.sample.reporting();
+const empty: Check['run'] = async (context) => {
+  const streams = await context.sample.reporting();
   const future = Math.max(...streams.map(({ newest }) => newest.observationsTimestamp)) + 86_400;
   const ids = streams.map(({ feedId }) => feedId);
-  const { answer } = await askFor(probe, ids, future);
+  const { answer } = await askFor(context, ids, future);
   demandStatus(answer, [206]);
   demand(requireReports(answer).length === 0, 'an empty list', () => excerpt(answer.text), answer);
 };

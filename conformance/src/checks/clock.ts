@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authHeaders } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
+import type { CheckContext } from '../check-context.ts';
 import type { ClockBounds } from '../clock.ts';
-import type { Probe } from '../probe.ts';
 import { demand, demandStatus, SkipError } from '../verdict.ts';
 import { goodTarget } from './signing.ts';
 
@@ -14,7 +14,7 @@ const widthMs = 150;
 const narrowingsMax = 5;
 
 /** Halves the bounds with requests that arrive when, by their middle, a second of the server begins; undefined if its answers have no usable time. */
-const narrowBounds = async ({ ask, requester }: Probe, target: string): Promise<ClockBounds | undefined> => {
+const narrowBounds = async ({ ask, requester }: CheckContext, target: string): Promise<ClockBounds | undefined> => {
   let wayMs = (await ask(target)).firstByteMs / 2;
   for (let i = 0; i < narrowingsMax; i += 1) {
     const bounds = requester.clockBounds();
@@ -33,11 +33,11 @@ const toleranceMs = 100;
 
 const offBy =
   (side: 'within' | 'outside', sign: 1 | -1): Check['run'] =>
-  async (probe) => {
-    const { skewMaxMs } = probe.rules;
-    const target = await goodTarget(probe);
-    const bounds = await narrowBounds(probe, target);
-    const offsetMs = probe.requester.signingOffsetMs();
+  async (context) => {
+    const { skewMaxMs } = context.rules;
+    const target = await goodTarget(context);
+    const bounds = await narrowBounds(context, target);
+    const offsetMs = context.requester.signingOffsetMs();
     const { lowMs, highMs } = bounds ?? { lowMs: offsetMs, highMs: offsetMs };
     const isOutside = side === 'outside';
     const statuses = isOutside ? [400, 401] : [200];
@@ -47,7 +47,7 @@ const offBy =
       const fromServerMs = isOutside ? skewMaxMs + distanceMs : skewMaxMs - distanceMs;
       if (fromServerMs < 0) continue;
       const skewMs = Math.round((isHelped ? highMs : lowMs) - offsetMs + sign * fromServerMs);
-      const answer = await probe.ask(target, { signed: { skewMs } });
+      const answer = await context.ask(target, { signed: { skewMs } });
       if (statuses.includes(answer.status)) return;
       if (bounds === undefined || !isHelped || answer.firstByteMs + toleranceMs < distanceMs)
         demandStatus(answer, statuses, `${statuses.join(' or ')} ${fromServerMs} ms from the server’s time`);
@@ -108,9 +108,9 @@ export const clockChecks: readonly Check[] = [
     title: 'A timestamp in seconds is rejected',
     source: 'specification',
     sentence: 'The current time, with millisecond precision.',
-    run: async (probe) => {
+    run: async (context) => {
       const seconds = String(Math.floor(Date.now() / 1_000));
-      const answer = await probe.ask(await goodTarget(probe), { headers: { [authHeaders.timestamp]: seconds } });
+      const answer = await context.ask(await goodTarget(context), { headers: { [authHeaders.timestamp]: seconds } });
       demandStatus(answer, [400, 401]);
     },
   },

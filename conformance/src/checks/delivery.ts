@@ -1,8 +1,8 @@
 // Whether live connections deliver everything: their frames are compared with what REST has afterwards.
 import { timeResolutionOf } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
+import type { CheckContext } from '../check-context.ts';
 import type { Frame, Watch } from '../live.ts';
-import type { Probe } from '../probe.ts';
 import { type SeenReport, spanOf } from '../reports.ts';
 import { isAlwaysOn, targets } from '../sample.ts';
 import { demand, SkipError } from '../verdict.ts';
@@ -12,7 +12,7 @@ import { leftMs } from './websocket.ts';
 const framesMax = 100;
 
 /** The reports that REST has of a stream, from one second to another, oldest first. */
-const readBetween = async ({ ask, pool }: Probe, feedId: string, from: number, to: number) => {
+const readBetween = async ({ ask, pool }: CheckContext, feedId: string, from: number, to: number) => {
   const answer = await ask(targets.page(feedId, from, framesMax));
   const { reports } = Object(answer.json);
   const bytes = new Set((Array.isArray(reports) ? reports : []).map((report) => Object(report).fullReport));
@@ -25,9 +25,9 @@ const keyOf = (seen: SeenReport, version: 1 | 2): number =>
   version === 2 ? spanOf(seen).toMs : seen.report.observationsTimestamp * 1_000;
 
 /** Fails if REST has a report between the first and the last frame of a stream that had no frame. */
-export const demandAllFrames = async (probe: Probe, watch: Watch, version: 1 | 2): Promise<void> => {
+export const demandAllFrames = async (context: CheckContext, watch: Watch, version: 1 | 2): Promise<void> => {
   let compared = 0;
-  for (const { feedId } of await probe.sample.reporting()) {
+  for (const { feedId } of await context.sample.reporting()) {
     const frames = watch.frames
       .filter((frame) => frame.feedId === feedId && Number.isFinite(frame.toMs))
       .slice(0, framesMax / 2);
@@ -35,7 +35,7 @@ export const demandAllFrames = async (probe: Probe, watch: Watch, version: 1 | 2
     if (first === undefined || last === undefined || last.toMs <= first.toMs) continue;
     const sent = new Set(frames.map(({ toMs }) => toMs));
     const [from, to] = [Math.floor(first.toMs / 1_000), Math.floor(last.toMs / 1_000)];
-    const { seen } = await readBetween(probe, feedId, from, to);
+    const { seen } = await readBetween(context, feedId, from, to);
     const due = seen.filter((one) => keyOf(one, version) > first.toMs && keyOf(one, version) < last.toMs);
     const lost = due.filter((one) => !sent.has(keyOf(one, version)));
     compared += due.length;
@@ -46,12 +46,12 @@ export const demandAllFrames = async (probe: Probe, watch: Watch, version: 1 | 2
       watch,
     );
   }
-  if (compared === 0) throw new SkipError(`No stream had three frames within ${probe.rules.liveMs / 1_000} s.`);
+  if (compared === 0) throw new SkipError(`No stream had three frames within ${context.rules.liveMs / 1_000} s.`);
 };
 
 /** A live stream that gets a new report over REST gets a frame, too. */
-const demandEachStream = async (probe: Probe, watch: Watch): Promise<void> => {
-  const { ask, sample, until, rules } = probe;
+const demandEachStream = async (context: CheckContext, watch: Watch): Promise<void> => {
+  const { ask, sample, until, rules } = context;
   const latestOf = async (feedId: string): Promise<number> =>
     Number(Object(Object((await ask(targets.latest(feedId))).json).report).observationsTimestamp);
   const hasFrame = (feedId: string): boolean => watch.frames.some((frame: Frame) => frame.feedId === feedId);
@@ -74,11 +74,11 @@ const demandEachStream = async (probe: Probe, watch: Watch): Promise<void> => {
 
 const complete =
   (version: 1 | 2): Check['run'] =>
-  async (probe) => {
-    const watch = await probe.watch(version);
-    await probe.until(() => watch.closed() !== undefined, leftMs(probe, watch));
-    await demandEachStream(probe, watch);
-    await demandAllFrames(probe, watch, version);
+  async (context) => {
+    const watch = await context.watch(version);
+    await context.until(() => watch.closed() !== undefined, leftMs(context, watch));
+    await demandEachStream(context, watch);
+    await demandAllFrames(context, watch, version);
   };
 
 export const deliveryChecks: readonly Check[] = [

@@ -1,14 +1,18 @@
 // The catalog: its entries, its filters, what is public and what is hidden; and the list of readable streams that SDKs call.
 import { dateFilters, jsonTextOf, nameFilters } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
-import type { Probe } from '../probe.ts';
+import type { CheckContext } from '../check-context.ts';
 import { entriesOf, feedIdsOf, isFeedId, type SampleEntry, targets } from '../sample.ts';
 import { demand, demandStatus, excerpt, SkipError } from '../verdict.ts';
 
 const anonymous = { signed: false } as const;
 
 /** Reads a catalog; fails unless it is 200 with a list. */
-const readCatalog = async ({ ask }: Probe, query: string, changes: Parameters<Probe['ask']>[1] = anonymous) => {
+const readCatalog = async (
+  { ask }: CheckContext,
+  query: string,
+  changes: Parameters<CheckContext['ask']>[1] = anonymous,
+) => {
   const answer = await ask(query === '' ? targets.discovery : `${targets.discovery}?${query}`, changes);
   demandStatus(answer, [200]);
   const { feeds } = Object(answer.json);
@@ -25,7 +29,7 @@ const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.par
 
 const idsOf = (entries: readonly SampleEntry[]): readonly string[] => entries.map(({ feedId }) => feedId);
 
-const requireEntries = async ({ sample }: Probe): Promise<readonly SampleEntry[]> => {
+const requireEntries = async ({ sample }: CheckContext): Promise<readonly SampleEntry[]> => {
   const entries = await sample.catalog();
   if (entries.length === 0) throw new SkipError('The public catalog is empty.');
   return entries;
@@ -33,8 +37,8 @@ const requireEntries = async ({ sample }: Probe): Promise<readonly SampleEntry[]
 
 const entryFields = ['feedId', 'baseAsset', 'quoteAsset', 'status'] as const;
 
-const entry: Check['run'] = async (probe) => {
-  const { answer, entries } = await readCatalog(probe, '');
+const entry: Check['run'] = async (context) => {
+  const { answer, entries } = await readCatalog(context, '');
   for (const one of entries) {
     const bad = entryFields.find((name) => typeof one[name] !== 'string' || one[name] === '');
     demand(
@@ -56,13 +60,13 @@ const filterBy = (parameter: string, field: string): Check => ({
   title: `${parameter} lists the streams with that value, and no others`,
   source: 'specification',
   sentence: `${parameter}: ${filterMeanings[parameter] ?? ''}`,
-  run: async (probe) => {
-    const all = await requireEntries(probe);
+  run: async (context) => {
+    const all = await requireEntries(context);
     const values = all.map((one) => one[field]).filter(isNameable);
     const value = values.find((one) => one !== values[0]) ?? values[0];
     if (value === undefined) throw new SkipError(`No entry of the catalog has ${field}.`);
     const expected = all.filter((one) => one[field] === value).map(({ feedId }) => feedId);
-    const { answer, entries } = await readCatalog(probe, `${parameter}=${encodeURIComponent(value)}`);
+    const { answer, entries } = await readCatalog(context, `${parameter}=${encodeURIComponent(value)}`);
     const found = new Set(idsOf(entries));
     const missing = expected.find((id) => !found.has(id));
     demand(missing === undefined, `every stream with ${field} ${value}`, () => `${missing} is not listed`, answer);
@@ -75,12 +79,12 @@ const filterBy = (parameter: string, field: string): Check => ({
       answer,
     );
     // Where all entries have one value, only another one shows that the filter works. Rejecting it is fine.
-    const strange = await probe.ask(`${targets.discovery}?${parameter}=no-such-value`, anonymous);
+    const strange = await context.ask(`${targets.discovery}?${parameter}=no-such-value`, anonymous);
     demandStatus(strange, [200, 400]);
     const listed = entriesOf(strange.json).length;
     demand(listed === 0, 'an empty list', () => `${listed} streams`, strange);
     if (without(entries, all).length > 0) {
-      const [extra] = without(entries, (await readCatalog(probe, '')).entries);
+      const [extra] = without(entries, (await readCatalog(context, '')).entries);
       demand(extra === undefined, 'only streams of the catalog', () => `${extra} is listed only here`, answer);
     }
   },
@@ -113,9 +117,9 @@ const filterByDate = (prefix: string, field: string): Check => ({
   title: `${prefix}_after and ${prefix}_before filter by ${field}`,
   source: 'specification',
   sentence: `${prefix}_after, ${prefix}_before: ${filterMeanings[prefix] ?? ''}`,
-  run: async (probe) => {
+  run: async (context) => {
     const [after, before] = [`${prefix}_after`, `${prefix}_before`];
-    const all = await requireEntries(probe);
+    const all = await requireEntries(context);
     // A date that is null is none; one that is not shown may be any.
     const shown = all.filter((one) => one[field] !== undefined);
     if (shown.length === 0) throw new SkipError(`No entry of the catalog has ${field}.`);
@@ -126,7 +130,7 @@ const filterByDate = (prefix: string, field: string): Check => ({
       [after, dayOf(ms - 2 * dayMs), (at: number) => at > ms - 2 * dayMs],
       [before, dayOf(ms + 2 * dayMs), (at: number) => at < ms + 2 * dayMs],
     ] as const) {
-      const { answer, entries } = await readCatalog(probe, `${parameter}=${day}`);
+      const { answer, entries } = await readCatalog(context, `${parameter}=${day}`);
       const wrong = entries.find((one) => one[field] !== undefined && !holds(timeOf(one[field])));
       demand(
         wrong === undefined,
@@ -142,23 +146,23 @@ const filterByDate = (prefix: string, field: string): Check => ({
         answer,
       );
     }
-    const beforeAll = await readCatalog(probe, `${before}=1990-01-01`);
+    const beforeAll = await readCatalog(context, `${before}=1990-01-01`);
     const later = beforeAll.entries.filter((one) => one[field] !== undefined && !(timeOf(one[field]) < firstMs));
     demand(later.length === 0, 'no stream from 1990 or later', () => `${later.length} streams`, beforeAll.answer);
   },
 });
 
-const combined: Check['run'] = async (probe) => {
-  const [first] = await requireEntries(probe);
+const combined: Check['run'] = async (context) => {
+  const [first] = await requireEntries(context);
   const base = encodeURIComponent(isNameable(first?.baseAsset) ? first.baseAsset : 'none');
-  const { answer, entries } = await readCatalog(probe, `base_asset=${base}&status=no-such-status`);
+  const { answer, entries } = await readCatalog(context, `base_asset=${base}&status=no-such-status`);
   demand(entries.length === 0, 'an empty list: no stream has both', () => `${entries.length} streams`, answer);
 };
 
 /** Reads both lists again, so that a change of the catalog during the run does not count. */
-const hiddenFromPublic: Check['run'] = async (probe) => {
-  const plain = await readCatalog(probe, '');
-  const hidden = await readCatalog(probe, 'hidden=true');
+const hiddenFromPublic: Check['run'] = async (context) => {
+  const plain = await readCatalog(context, '');
+  const hidden = await readCatalog(context, 'hidden=true');
   const extra = idsOf(hidden.entries).find((id) => !idsOf(plain.entries).includes(id));
   demand(extra === undefined, 'the same list as without hidden=true', () => `${extra} is listed too`, hidden.answer);
 };
@@ -172,10 +176,10 @@ const without = (entries: readonly SampleEntry[], others: readonly SampleEntry[]
 /** What is not hidden is listed to everyone: with a signature that does not ask for hidden streams, the list is the public one. */
 const samePublic =
   (query: string): Check['run'] =>
-  async (probe) => {
-    const open = await readCatalog(probe, '');
-    const signed = await readCatalog(probe, query, {});
-    const again = await readCatalog(probe, ''); // the catalog may change meanwhile
+  async (context) => {
+    const open = await readCatalog(context, '');
+    const signed = await readCatalog(context, query, {});
+    const again = await readCatalog(context, ''); // the catalog may change meanwhile
     const [missing] = without(signed.entries, [...open.entries, ...again.entries]);
     if (missing !== undefined && again.answer.headers.age !== undefined)
       throw new SkipError('The anonymous catalog comes from a cache, which may be older than a change.');
@@ -198,11 +202,11 @@ const samePublic =
   };
 
 /** Streams that only hidden=true lists, or that the operator calls hidden, are not listed to others. */
-const hiddenStaysHidden: Check['run'] = async (probe) => {
-  const open = await readCatalog(probe, '');
-  const plain = await readCatalog(probe, '', {});
-  const all = await readCatalog(probe, 'hidden=true', {});
-  const hidden = [...probe.hiddenIds, ...without(all.entries, plain.entries)];
+const hiddenStaysHidden: Check['run'] = async (context) => {
+  const open = await readCatalog(context, '');
+  const plain = await readCatalog(context, '', {});
+  const all = await readCatalog(context, 'hidden=true', {});
+  const hidden = [...context.hiddenIds, ...without(all.entries, plain.entries)];
   if (hidden.length === 0) throw new SkipError('This account may read no hidden stream. Name one with --hidden.');
   for (const { answer, entries } of [open, plain]) {
     const shown = hidden.find((id) => idsOf(entries).includes(id));
@@ -211,17 +215,17 @@ const hiddenStaysHidden: Check['run'] = async (probe) => {
 };
 
 /** A stream that the account may read is public, or hidden and listed to those who ask. */
-const listsReadable: Check['run'] = async (probe) => {
-  const readable = feedIdsOf((await requireFeeds(probe)).json).filter(isFeedId);
-  const { answer, entries } = await readCatalog(probe, 'hidden=true', {});
+const listsReadable: Check['run'] = async (context) => {
+  const readable = feedIdsOf((await requireFeeds(context)).json).filter(isFeedId);
+  const { answer, entries } = await readCatalog(context, 'hidden=true', {});
   const listed = new Set(idsOf(entries).map((id) => id.toLowerCase()));
   const missing = readable.find((id) => !listed.has(id.toLowerCase()));
   demand(missing === undefined, 'every stream of /api/v1/feeds', () => `${missing} is not listed`, answer);
 };
 
-const hiddenForEntitled: Check['run'] = async (probe) => {
-  const plain = await readCatalog(probe, '', {});
-  const hidden = await readCatalog(probe, 'hidden=true', {});
+const hiddenForEntitled: Check['run'] = async (context) => {
+  const plain = await readCatalog(context, '', {});
+  const hidden = await readCatalog(context, 'hidden=true', {});
   const lost = idsOf(plain.entries).find((id) => !idsOf(hidden.entries).includes(id));
   demand(
     lost === undefined,
@@ -231,12 +235,12 @@ const hiddenForEntitled: Check['run'] = async (probe) => {
   );
   const extra = idsOf(hidden.entries).filter((id) => !idsOf(plain.entries).includes(id));
   for (const id of extra.filter(isFeedId).slice(0, 2)) {
-    const latest = await probe.ask(targets.latest(id));
+    const latest = await context.ask(targets.latest(id));
     demand(latest.status !== 401, `a readable stream, because ${id} is hidden and listed`, () => '401', latest);
   }
 };
 
-const requireFeeds = async ({ ask }: Probe) => {
+const requireFeeds = async ({ ask }: CheckContext) => {
   const answer = await ask(targets.feeds);
   if (answer.status === 404)
     throw new SkipError('The deployment has no /api/v1/feeds, which is not in the specification.');
@@ -250,14 +254,14 @@ export const discoveryChecks: readonly Check[] = [
     title: 'The catalog is readable without authentication',
     source: 'specification',
     sentence: 'Authentication is optional. Without it, only publicly available streams are listed.',
-    run: async (probe) => void (await readCatalog(probe, '')),
+    run: async (context) => void (await readCatalog(context, '')),
   },
   {
     id: 'discovery.signed',
     title: 'The catalog is readable with a signature',
     source: 'specification',
     sentence: 'Authentication is optional.',
-    run: async (probe) => void (await readCatalog(probe, '', {})),
+    run: async (context) => void (await readCatalog(context, '', {})),
   },
   {
     id: 'discovery.entry',
@@ -341,8 +345,8 @@ export const feedsChecks: readonly Check[] = [
     title: '/api/v1/feeds lists the readable streams as {"feeds":[{"feedID"}]}',
     source: 'SDKs',
     sentence: 'Every SDK lists the readable streams with GET /api/v1/feeds.',
-    run: async (probe) => {
-      const answer = await requireFeeds(probe);
+    run: async (context) => {
+      const answer = await requireFeeds(context);
       const ids = feedIdsOf(answer.json);
       const { feeds } = Object(answer.json);
       demand(
@@ -360,11 +364,11 @@ export const feedsChecks: readonly Check[] = [
     title: 'The listed streams are readable',
     source: 'SDKs',
     sentence: 'SDKs read the streams that /api/v1/feeds lists.',
-    run: async (probe) => {
-      const ids = feedIdsOf((await requireFeeds(probe)).json).filter(isFeedId);
+    run: async (context) => {
+      const ids = feedIdsOf((await requireFeeds(context)).json).filter(isFeedId);
       if (ids.length === 0) throw new SkipError('/api/v1/feeds lists no stream.');
       for (const id of ids.slice(0, 3)) {
-        const answer = await probe.ask(targets.latest(id));
+        const answer = await context.ask(targets.latest(id));
         demand(answer.status !== 401, 'a readable stream', () => `401 for ${id}`, answer);
       }
     },
@@ -374,12 +378,14 @@ export const feedsChecks: readonly Check[] = [
     title: 'Streams of the catalog that are not listed are not readable',
     source: 'SDKs',
     sentence: 'Every SDK lists the readable streams with GET /api/v1/feeds.',
-    run: async (probe) => {
-      const answer = await requireFeeds(probe);
+    run: async (context) => {
+      const answer = await requireFeeds(context);
       const listed = new Set(feedIdsOf(answer.json).map((id) => id.toLowerCase()));
-      const others = idsOf(await probe.sample.catalog()).filter((id) => isFeedId(id) && !listed.has(id.toLowerCase()));
+      const others = idsOf(await context.sample.catalog()).filter(
+        (id) => isFeedId(id) && !listed.has(id.toLowerCase()),
+      );
       for (const id of others.slice(0, 3)) {
-        const { status } = await probe.ask(targets.latest(id));
+        const { status } = await context.ask(targets.latest(id));
         demand(status !== 200, 'every readable stream', () => `${id} is readable, but not listed`, answer);
       }
     },
@@ -390,9 +396,9 @@ export const feedsChecks: readonly Check[] = [
     source: 'specification',
     sentence:
       'Every route requires authentication, except discovery, which may be called anonymously to list public streams.',
-    run: async (probe) => {
-      await requireFeeds(probe);
-      demandStatus(await probe.ask(targets.feeds, anonymous), [400, 401]);
+    run: async (context) => {
+      await requireFeeds(context);
+      demandStatus(await context.ask(targets.feeds, anonymous), [400, 401]);
     },
   },
 ];

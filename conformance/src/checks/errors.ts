@@ -51,10 +51,10 @@ const isClientError =
   };
 
 /** Without credentials, so that it cannot change anything on a server that has such an operation. */
-const readOnly: Check['run'] = async (probe) => {
-  const [{ feedId }] = await probe.sample.reporting();
+const readOnly: Check['run'] = async (context) => {
+  const [{ feedId }] = await context.sample.reporting();
   for (const method of ['POST', 'DELETE'])
-    await isClientError(targets.latest(feedId), '405 (or another 4xx)', { method, signed: false })(probe);
+    await isClientError(targets.latest(feedId), '405 (or another 4xx)', { method, signed: false })(context);
 };
 
 export const errorChecks: readonly Check[] = [

@@ -1,6 +1,6 @@
 // Origins for high availability: the header that lists them, and a connection to each.
 import type { Check } from '../check.ts';
-import type { Probe } from '../probe.ts';
+import type { CheckContext } from '../check-context.ts';
 import { demand, demandStatus, SkipError } from '../verdict.ts';
 import { demandAllFrames } from './delivery.ts';
 import { leftMs, requireNewReport } from './websocket.ts';
@@ -12,7 +12,7 @@ const originsMax = 4;
 /** Enough to notice that some are missing. */
 const framesWanted = 40;
 
-const readHead = async ({ ask }: Probe) => {
+const readHead = async ({ ask }: CheckContext) => {
   const answer = await ask('/', { method: 'HEAD' });
   if (answer.status === 404 || answer.status === 405)
     throw new SkipError(`HEAD / returned ${answer.status}: the deployment has no origins.`);
@@ -20,8 +20,8 @@ const readHead = async ({ ask }: Probe) => {
 };
 
 /** The origins of the header; skips if there are none. */
-const readOrigins = async (probe: Probe): Promise<readonly string[]> => {
-  const header = (await readHead(probe)).headers[originsHeader];
+const readOrigins = async (context: CheckContext): Promise<readonly string[]> => {
+  const header = (await readHead(context)).headers[originsHeader];
   if (typeof header !== 'string') throw new SkipError('The deployment lists no origins.');
   return header
     .replace(/^\{|\}$/g, '')
@@ -32,20 +32,20 @@ const readOrigins = async (probe: Probe): Promise<readonly string[]> => {
 
 const ha = 'For high availability, SDKs read X-Cll-Available-Origins of HEAD / and open a connection to each origin.';
 
-const eachOpens: Check['run'] = async (probe) => {
-  for (const origin of (await readOrigins(probe)).slice(0, originsMax)) {
-    const watch = await probe.watchOrigin(origin);
+const eachOpens: Check['run'] = async (context) => {
+  for (const origin of (await readOrigins(context)).slice(0, originsMax)) {
+    const watch = await context.watchOrigin(origin);
     const opened = await watch.opened;
     demand(opened.ok, `101 for origin ${origin}`, () => (opened.ok ? '' : opened.problem), watch);
   }
 };
 
 /** Each origin sends what REST has; an origin that is down sends nothing, or is closed. */
-const eachDelivers: Check['run'] = async (probe) => {
-  const origins = (await readOrigins(probe)).slice(0, originsMax);
-  const watches = await Promise.all(origins.map((origin) => probe.watchOrigin(origin)));
-  await requireNewReport(probe);
-  await probe.until(() => watches.every(({ frames }) => frames.length > 0), probe.rules.liveMs);
+const eachDelivers: Check['run'] = async (context) => {
+  const origins = (await readOrigins(context)).slice(0, originsMax);
+  const watches = await Promise.all(origins.map((origin) => context.watchOrigin(origin)));
+  await requireNewReport(context);
+  await context.until(() => watches.every(({ frames }) => frames.length > 0), context.rules.liveMs);
   for (const [i, watch] of watches.entries()) {
     const closed = watch.closed();
     demand(closed === undefined, `origin ${origins[i]} stays open`, () => `closed with ${closed?.code}`, watch);
@@ -54,11 +54,14 @@ const eachDelivers: Check['run'] = async (probe) => {
 };
 
 /** Each origin sends everything, so that a client may lose the other ones. */
-const eachComplete: Check['run'] = async (probe) => {
-  for (const origin of (await readOrigins(probe)).slice(0, originsMax)) {
-    const watch = await probe.watchOrigin(origin);
-    await probe.until(() => watch.closed() !== undefined || watch.frames.length >= framesWanted, leftMs(probe, watch));
-    await demandAllFrames(probe, watch, 1);
+const eachComplete: Check['run'] = async (context) => {
+  for (const origin of (await readOrigins(context)).slice(0, originsMax)) {
+    const watch = await context.watchOrigin(origin);
+    await context.until(
+      () => watch.closed() !== undefined || watch.frames.length >= framesWanted,
+      leftMs(context, watch),
+    );
+    await demandAllFrames(context, watch, 1);
   }
 };
 
@@ -68,16 +71,16 @@ export const originChecks: readonly Check[] = [
     title: 'HEAD / is answered with 200',
     source: 'SDKs',
     sentence: ha,
-    run: async (probe) => demandStatus(await readHead(probe), [200]),
+    run: async (context) => demandStatus(await readHead(context), [200]),
   },
   {
     id: 'origins.header',
     title: 'The header lists origins as {001,002}',
     source: 'SDKs',
     sentence: ha,
-    run: async (probe) => {
-      await readOrigins(probe);
-      const answer = await readHead(probe);
+    run: async (context) => {
+      await readOrigins(context);
+      const answer = await readHead(context);
       const header = String(answer.headers[originsHeader]);
       demand(/^\{[\w.-]+(,[\w.-]+)*\}$/.test(header), 'names in braces, separated by commas', () => header, answer);
     },
@@ -108,10 +111,10 @@ export const originChecks: readonly Check[] = [
     title: 'An unknown origin is a client error',
     source: 'SDKs',
     sentence: 'A connection goes to the origin that X-Cll-Origin names, or fails.',
-    run: async (probe) => {
-      await readOrigins(probe);
-      const [{ feedId }] = await probe.sample.reporting();
-      const watch = await probe.handshake(`/api/v1/ws?feedIDs=${feedId}`, {
+    run: async (context) => {
+      await readOrigins(context);
+      const [{ feedId }] = await context.sample.reporting();
+      const watch = await context.handshake(`/api/v1/ws?feedIDs=${feedId}`, {
         headers: { 'X-Cll-Origin': 'no-such-origin' },
       });
       const opened = await watch.opened;

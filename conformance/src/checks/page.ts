@@ -1,8 +1,8 @@
 // The operation that returns sequential reports of a stream: order, start, limit, and reading on.
 import type { ReportJson } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
+import type { CheckContext } from '../check-context.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
-import type { Probe } from '../probe.ts';
 import { reportsOf } from '../reports.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, SkipError } from '../verdict.ts';
@@ -11,7 +11,7 @@ import { argumentChecks, requireReports } from './reads.ts';
 /** How far back pages begin: a few windows, in seconds. */
 const backSeconds = 30;
 
-const readPage = async ({ ask }: Probe, feedId: string, start: number, limit?: number) => {
+const readPage = async ({ ask }: CheckContext, feedId: string, start: number, limit?: number) => {
   const answer = await ask(targets.page(feedId, start, limit));
   return { answer, reports: requirePage(answer, feedId) };
 };
@@ -26,26 +26,26 @@ const requirePage = (answer: ReceivedAnswer, feedId: string): readonly ReportJso
 };
 
 /** A stream with a start at which there are several reports. */
-const pagedStream = async (probe: Probe) => {
-  for (const { feedId, newest } of await probe.sample.reporting()) {
+const pagedStream = async (context: CheckContext) => {
+  for (const { feedId, newest } of await context.sample.reporting()) {
     const start = Math.max(0, newest.observationsTimestamp - backSeconds);
-    const { reports } = await readPage(probe, feedId, start, 5);
+    const { reports } = await readPage(context, feedId, start, 5);
     if (reports.length >= 3) return { feedId, start, newest };
   }
   throw new SkipError(`No sampled stream has three reports within ${backSeconds} s.`);
 };
 
-const ascending: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
-  const { answer, reports } = await readPage(probe, feedId, start, 20);
+const ascending: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
+  const { answer, reports } = await readPage(context, feedId, start, 20);
   const times = reports.map(({ observationsTimestamp }) => observationsTimestamp);
   const at = times.findIndex((time, i) => i > 0 && time < (times[i - 1] ?? 0));
   demand(at === -1, 'observationsTimestamp in ascending order', () => `${times[at]} after ${times[at - 1]}`, answer);
 };
 
-const startsAt: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
-  const whole = await readPage(probe, feedId, start, 5);
+const startsAt: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
+  const whole = await readPage(context, feedId, start, 5);
   const early = whole.reports.find(({ observationsTimestamp }) => observationsTimestamp < start);
   demand(
     early === undefined,
@@ -54,7 +54,7 @@ const startsAt: Check['run'] = async (probe) => {
     whole.answer,
   );
   const third = whole.reports[2]?.observationsTimestamp ?? start;
-  const { answer, reports } = await readPage(probe, feedId, third, 1);
+  const { answer, reports } = await readPage(context, feedId, third, 1);
   demand(
     reports[0]?.observationsTimestamp === third,
     `the report observed at ${third} first`,
@@ -63,10 +63,10 @@ const startsAt: Check['run'] = async (probe) => {
   );
 };
 
-const limited: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
+const limited: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
   for (const limit of [1, 2, 3]) {
-    const { answer, reports } = await readPage(probe, feedId, start, limit);
+    const { answer, reports } = await readPage(context, feedId, start, limit);
     demand(
       reports.length > 0 && reports.length <= limit,
       `1 to ${limit} reports`,
@@ -76,24 +76,24 @@ const limited: Check['run'] = async (probe) => {
   }
 };
 
-const unlimited: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
-  const { answer, reports } = await readPage(probe, feedId, start);
+const unlimited: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
+  const { answer, reports } = await readPage(context, feedId, start);
   demand(reports.length > 0, 'at least one report', () => 'none', answer);
 };
 
 /** Reads on after the last report, as SDKs do, and compares with one large page. */
-const continued: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
-  const whole = (await readPage(probe, feedId, start, 8)).reports;
+const continued: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
+  const whole = (await readPage(context, feedId, start, 8)).reports;
   const until = whole.at(-1)?.observationsTimestamp ?? start;
   const parts: ReportJson[] = [];
   let next = start;
-  let last = await readPage(probe, feedId, next, 3);
+  let last = await readPage(context, feedId, next, 3);
   for (let page = 0; page < 8 && last.reports.length > 0 && next <= until; page += 1) {
     parts.push(...last.reports);
     next = (last.reports.at(-1)?.observationsTimestamp ?? next) + 1;
-    if (next <= until) last = await readPage(probe, feedId, next, 3);
+    if (next <= until) last = await readPage(context, feedId, next, 3);
   }
   const read = new Set(parts.map(({ fullReport }) => fullReport));
   const lost = whole.find(
@@ -108,12 +108,12 @@ const continued: Check['run'] = async (probe) => {
   demand(read.size === parts.length, 'each report once', () => `${parts.length - read.size} twice`, last.answer);
 };
 
-const sameAsAt: Check['run'] = async (probe) => {
-  const { feedId, start } = await pagedStream(probe);
-  const { reports } = await readPage(probe, feedId, start, 3);
+const sameAsAt: Check['run'] = async (context) => {
+  const { feedId, start } = await pagedStream(context);
+  const { reports } = await readPage(context, feedId, start, 3);
   for (const report of reports.slice(0, 2)) {
     if (feedId[2] !== '0') throw new SkipError('The sampled stream has several reports per second.');
-    const answer = await probe.ask(targets.at(feedId, report.observationsTimestamp));
+    const answer = await context.ask(targets.at(feedId, report.observationsTimestamp));
     const [single] = reportsOf(answer.json);
     demand(
       single?.fullReport === report.fullReport,
@@ -124,9 +124,9 @@ const sameAsAt: Check['run'] = async (probe) => {
   }
 };
 
-const future: Check['run'] = async (probe) => {
-  const [{ feedId, newest }] = await probe.sample.reporting();
-  const { answer, reports } = await readPage(probe, feedId, newest.observationsTimestamp + 86_400, 5);
+const future: Check['run'] = async (context) => {
+  const [{ feedId, newest }] = await context.sample.reporting();
+  const { answer, reports } = await readPage(context, feedId, newest.observationsTimestamp + 86_400, 5);
   demand(reports.length === 0, 'an empty list', () => `${reports.length} reports`, answer);
 };
 

@@ -1,8 +1,8 @@
 // The operations that return one report: the latest, and the one at a timestamp.
 import type { ReportJson } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
+import type { CheckContext } from '../check-context.ts';
 import type { ReceivedAnswer } from '../exchange.ts';
-import type { Probe } from '../probe.ts';
 import { reportsOf, shapeProblem } from '../reports.ts';
 import { type ReportingStream, targets } from '../sample.ts';
 import { demand, demandStatus, excerpt } from '../verdict.ts';
@@ -37,34 +37,34 @@ export const requireReports = (answer: ReceivedAnswer): readonly ReportJson[] =>
   return reportsOf(answer.json);
 };
 
-const readAt = async ({ ask }: Probe, feedId: string, timestamp: number) => {
+const readAt = async ({ ask }: CheckContext, feedId: string, timestamp: number) => {
   const answer = await ask(targets.at(feedId, timestamp));
   return { answer, report: requireReport(answer, feedId) };
 };
 
 /** Streams of each time resolution, at most two. */
-const eachKind = async ({ sample }: Probe) => {
+const eachKind = async ({ sample }: CheckContext) => {
   const streams = await sample.reporting();
   const other = streams.find(({ feedId }) => feedId[2] !== streams[0].feedId[2]);
   return other === undefined ? streams.slice(0, 2) : [streams[0], other];
 };
 
-const latestShape: Check['run'] = async (probe) => {
-  const unread = (await probe.sample.streams()).filter(({ newest }) => newest === undefined);
+const latestShape: Check['run'] = async (context) => {
+  const unread = (await context.sample.streams()).filter(({ newest }) => newest === undefined);
   for (const { feedId } of unread.slice(0, 2)) {
-    const answer = await probe.ask(targets.latest(feedId));
+    const answer = await context.ask(targets.latest(feedId));
     if (answer.status !== 404) requireReport(answer, feedId); // without a report, or with one that is malformed
   }
-  for (const { feedId } of await eachKind(probe)) requireReport(await probe.ask(targets.latest(feedId)), feedId);
+  for (const { feedId } of await eachKind(context)) requireReport(await context.ask(targets.latest(feedId)), feedId);
 };
 
 /** A page is read first: a report that comes into being in between can only make the latest newer. */
-const latestNewest: Check['run'] = async (probe) => {
-  for (const { feedId, newest } of await eachKind(probe)) {
-    const page = await probe.ask(targets.page(feedId, newest.observationsTimestamp, 10));
+const latestNewest: Check['run'] = async (context) => {
+  for (const { feedId, newest } of await eachKind(context)) {
+    const page = await context.ask(targets.page(feedId, newest.observationsTimestamp, 10));
     const { reports } = Object(page.json);
     const seen = (Array.isArray(reports) ? reports : []).map((one) => Object(one).observationsTimestamp);
-    const answer = await probe.ask(targets.latest(feedId));
+    const answer = await context.ask(targets.latest(feedId));
     const { observationsTimestamp } = requireReport(answer, feedId);
     const newer = seen.filter((second) => Number.isFinite(second));
     const before = newer.reduce((last, second) => Math.max(last, second), newest.observationsTimestamp);
@@ -80,12 +80,12 @@ const latestNewest: Check['run'] = async (probe) => {
 const widthOf = ({ newest }: ReportingStream): number => newest.observationsTimestamp - newest.validFromTimestamp;
 
 /** Also the stream with the widest window: both ends of most are one second. */
-const atWindow: Check['run'] = async (probe) => {
-  const [widest] = (await probe.sample.reporting()).toSorted((a, b) => widthOf(b) - widthOf(a));
-  for (const { feedId, newest } of new Set([...(await eachKind(probe)), ...(widest === undefined ? [] : [widest])])) {
+const atWindow: Check['run'] = async (context) => {
+  const [widest] = (await context.sample.reporting()).toSorted((a, b) => widthOf(b) - widthOf(a));
+  for (const { feedId, newest } of new Set([...(await eachKind(context)), ...(widest === undefined ? [] : [widest])])) {
     const { validFromTimestamp: from, observationsTimestamp: to } = newest;
     for (const timestamp of new Set([to, from, Math.floor((from + to) / 2)])) {
-      const { answer, report } = await readAt(probe, feedId, timestamp);
+      const { answer, report } = await readAt(context, feedId, timestamp);
       demand(
         report.validFromTimestamp <= timestamp && timestamp <= report.observationsTimestamp,
         `a report that is valid at ${timestamp}`,
@@ -96,10 +96,10 @@ const atWindow: Check['run'] = async (probe) => {
   }
 };
 
-const atStable: Check['run'] = async (probe) => {
-  const [{ feedId, newest }] = await probe.sample.reporting();
-  const first = await readAt(probe, feedId, newest.observationsTimestamp);
-  const second = await readAt(probe, feedId, newest.observationsTimestamp);
+const atStable: Check['run'] = async (context) => {
+  const [{ feedId, newest }] = await context.sample.reporting();
+  const first = await readAt(context, feedId, newest.observationsTimestamp);
+  const second = await readAt(context, feedId, newest.observationsTimestamp);
   demand(
     first.answer.text === second.answer.text,
     'the same report twice',
@@ -108,10 +108,10 @@ const atStable: Check['run'] = async (probe) => {
   );
 };
 
-const atPrevious: Check['run'] = async (probe) => {
-  const [{ feedId, newest }] = await probe.sample.reporting();
+const atPrevious: Check['run'] = async (context) => {
+  const [{ feedId, newest }] = await context.sample.reporting();
   const timestamp = newest.validFromTimestamp - 1;
-  const answer = await probe.ask(targets.at(feedId, timestamp));
+  const answer = await context.ask(targets.at(feedId, timestamp));
   if (answer.status !== 200) return demandStatus(answer, [404, 400], '200, or 404 if there is a gap');
   const report = requireReport(answer, feedId);
   demand(

@@ -1,7 +1,7 @@
 // The reports that a run has seen, by all operations: bytes, signatures, windows, and whether streams continue. Runs after the other reads.
 import { explainVerification, verifyReport } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
-import type { Probe } from '../probe.ts';
+import type { CheckContext } from '../check-context.ts';
 import { reportsOf, type SeenReport, spanOf } from '../reports.ts';
 import { isAlwaysOn, targets } from '../sample.ts';
 import { demand, SkipError } from '../verdict.ts';
@@ -11,7 +11,7 @@ const verifiedMax = 100;
 /** Reports of each stream whose windows are compared. */
 const windowsRead = 60;
 
-const seenReports = async ({ ask, pool, sample }: Probe): Promise<readonly SeenReport[]> => {
+const seenReports = async ({ ask, pool, sample }: CheckContext): Promise<readonly SeenReport[]> => {
   for (const { feedId, newest } of (await sample.reporting()).slice(0, pool.all().length > 20 ? 0 : 6))
     await ask(targets.page(feedId, Math.max(0, newest.observationsTimestamp - 10), 10));
   return pool.all();
@@ -20,8 +20,8 @@ const seenReports = async ({ ask, pool, sample }: Probe): Promise<readonly SeenR
 const where = ({ report }: SeenReport): string =>
   `the report of ${report.feedID} observed at ${report.observationsTimestamp}`;
 
-const decodes: Check['run'] = async (probe) => {
-  const bad = (await seenReports(probe)).find(({ problem }) => problem !== undefined);
+const decodes: Check['run'] = async (context) => {
+  const bad = (await seenReports(context)).find(({ problem }) => problem !== undefined);
   demand(
     bad === undefined,
     'bytes that decode: context, a body that begins as every schema does, signatures',
@@ -30,8 +30,8 @@ const decodes: Check['run'] = async (probe) => {
   );
 };
 
-const matchesBytes: Check['run'] = async (probe) => {
-  for (const seen of await seenReports(probe)) {
+const matchesBytes: Check['run'] = async (context) => {
+  for (const seen of await seenReports(context)) {
     const { decoded, report } = seen;
     if (decoded === undefined) continue;
     demand(
@@ -52,8 +52,8 @@ const matchesBytes: Check['run'] = async (probe) => {
   }
 };
 
-const windowOrder: Check['run'] = async (probe) => {
-  for (const seen of await seenReports(probe)) {
+const windowOrder: Check['run'] = async (context) => {
+  for (const seen of await seenReports(context)) {
     const { fromMs, toMs } = spanOf(seen);
     demand(
       fromMs <= toMs,
@@ -70,18 +70,18 @@ const spread = <T>(values: readonly T[], max: number): readonly T[] => {
   return Array.from({ length: Math.min(max, values.length) }, (_, i) => values[Math.floor(i * step)] as T); // i * step is below the length
 };
 
-const signedByRegistered: Check['run'] = async (probe) => {
-  const signers = await probe.signers();
-  for (const seen of spread(await seenReports(probe), verifiedMax)) {
+const signedByRegistered: Check['run'] = async (context) => {
+  const signers = await context.signers();
+  for (const seen of spread(await seenReports(context), verifiedMax)) {
     const verdict = seen.decoded && verifyReport(seen.decoded.full, signers);
     if (verdict === undefined || verdict.ok || verdict.reason === 'wrong_signature_count') continue;
     demand(false, 'registered signers', () => `${where(seen)}: ${explainVerification(verdict)}`, seen);
   }
 };
 
-const signedByQuorum: Check['run'] = async (probe) => {
-  const signers = await probe.signers();
-  for (const seen of await seenReports(probe)) {
+const signedByQuorum: Check['run'] = async (context) => {
+  const signers = await context.signers();
+  for (const seen of await seenReports(context)) {
     const set = seen.decoded && signers.get(seen.decoded.full.context.configDigest);
     if (set === undefined) continue;
     const count = seen.decoded?.full.signatures.length;
@@ -90,15 +90,15 @@ const signedByQuorum: Check['run'] = async (probe) => {
 };
 
 /** The last windows of each sampled stream, oldest first. */
-const windowsOf = async (probe: Probe): Promise<ReadonlyMap<string, readonly SeenReport[]>> => {
+const windowsOf = async (context: CheckContext): Promise<ReadonlyMap<string, readonly SeenReport[]>> => {
   const found = new Map<string, readonly SeenReport[]>();
-  for (const { feedId, newest } of await probe.sample.reporting()) {
+  for (const { feedId, newest } of await context.sample.reporting()) {
     const start = Math.max(0, newest.observationsTimestamp - windowsRead);
-    const whole = await probe.ask(targets.page(feedId, start, 100));
-    const answer = whole.status === 400 ? await probe.ask(targets.page(feedId, start, 10)) : whole;
+    const whole = await context.ask(targets.page(feedId, start, 100));
+    const answer = whole.status === 400 ? await context.ask(targets.page(feedId, start, 10)) : whole;
     const { reports } = Object(answer.json);
     const keys = new Set((Array.isArray(reports) ? reports : []).map((report) => Object(report).fullReport));
-    const seen = probe.pool.all().filter(({ report }) => report.feedID === feedId && keys.has(report.fullReport));
+    const seen = context.pool.all().filter(({ report }) => report.feedID === feedId && keys.has(report.fullReport));
     found.set(
       feedId,
       seen.toSorted((a, b) => spanOf(a).toMs - spanOf(b).toMs || spanOf(a).fromMs - spanOf(b).fromMs),
@@ -110,8 +110,8 @@ const windowsOf = async (probe: Probe): Promise<ReadonlyMap<string, readonly See
 const pairsOf = <T>(values: readonly T[]): readonly (readonly [T, T])[] =>
   values.slice(1).map((value, i) => [values[i] as T, value] as const); // there is one before each
 
-const noOverlap: Check['run'] = async (probe) => {
-  for (const seen of (await windowsOf(probe)).values())
+const noOverlap: Check['run'] = async (context) => {
+  for (const seen of (await windowsOf(context)).values())
     for (const [before, after] of pairsOf(seen))
       demand(
         spanOf(after).fromMs > spanOf(before).toMs,
@@ -123,10 +123,10 @@ const noOverlap: Check['run'] = async (probe) => {
 };
 
 /** One report for one window, whatever operation returned it. */
-const oneReport: Check['run'] = async (probe) => {
-  await windowsOf(probe);
+const oneReport: Check['run'] = async (context) => {
+  await windowsOf(context);
   const bytes = new Map<string, SeenReport>();
-  for (const seen of await seenReports(probe)) {
+  for (const seen of await seenReports(context)) {
     const { fromMs, toMs } = spanOf(seen);
     const key = `${seen.report.feedID} ${fromMs} ${toMs}`;
     const other = bytes.get(key);
@@ -140,9 +140,9 @@ const oneReport: Check['run'] = async (probe) => {
   }
 };
 
-const contiguous: Check['run'] = async (probe) => {
-  const streams = await probe.sample.reporting();
-  for (const [feedId, seen] of await windowsOf(probe)) {
+const contiguous: Check['run'] = async (context) => {
+  const streams = await context.sample.reporting();
+  for (const [feedId, seen] of await windowsOf(context)) {
     if (isAlwaysOn(streams.find((one) => one.feedId === feedId)?.entry) === false) continue;
     const unitMs = feedId[2] === '1' ? 1 : 1_000;
     for (const [before, after] of pairsOf(seen)) {
@@ -157,19 +157,19 @@ const longestInterval = (seen: readonly SeenReport[]): number | undefined =>
   seen.length < 2 ? undefined : Math.max(...pairsOf(seen).map(([a, b]) => spanOf(b).toMs - spanOf(a).toMs));
 
 /** Compares live streams with each other, each by its own pace: the run does not know what time reports follow. */
-const continues: Check['run'] = async (probe) => {
-  const live = (await probe.sample.reporting()).filter(({ entry }) => isAlwaysOn(entry) !== false);
+const continues: Check['run'] = async (context) => {
+  const live = (await context.sample.reporting()).filter(({ entry }) => isAlwaysOn(entry) !== false);
   if (live.length < 2) throw new SkipError('Fewer than two sampled streams are live around the clock.');
-  const windows = await windowsOf(probe);
+  const windows = await windowsOf(context);
   const newest = new Map<string, number>();
   for (const { feedId } of live) {
-    const [report] = reportsOf((await probe.ask(targets.latest(feedId))).json);
+    const [report] = reportsOf((await context.ask(targets.latest(feedId))).json);
     if (report !== undefined) newest.set(feedId, report.observationsTimestamp * 1_000);
   }
   const headMs = Math.max(...newest.values());
   for (const [feedId, toMs] of newest) {
     const intervalMs = longestInterval(windows.get(feedId) ?? []) ?? Number.POSITIVE_INFINITY;
-    const allowedMs = Math.max(probe.rules.staleAfterMs, 3 * intervalMs);
+    const allowedMs = Math.max(context.rules.staleAfterMs, 3 * intervalMs);
     const actual = () => `${(headMs - toMs) / 1_000} s behind`;
     const expected = `${feedId} at most ${allowedMs / 1_000} s behind the others`;
     demand(headMs - toMs <= allowedMs, expected, actual, requestOf(feedId));
@@ -189,13 +189,13 @@ const available: Check['run'] = async ({ sample }) => {
   );
 };
 
-const advances: Check['run'] = async (probe) => {
-  const live = (await probe.sample.reporting()).filter(({ entry }) => isAlwaysOn(entry) === true);
+const advances: Check['run'] = async (context) => {
+  const live = (await context.sample.reporting()).filter(({ entry }) => isAlwaysOn(entry) === true);
   const [first] = live;
   if (first === undefined) throw new SkipError('No sampled stream is live around the clock.');
-  const seconds = probe.rules.liveMs / 1_000;
+  const seconds = context.rules.liveMs / 1_000;
   demand(
-    (await probe.newReport()) !== undefined,
+    (await context.newReport()) !== undefined,
     `a new report of a live stream within ${seconds} s`,
     () => 'none',
     requestOf(first.feedId),

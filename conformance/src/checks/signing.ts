@@ -1,13 +1,13 @@
 // Request signing: what is accepted, and what must not be.
 import { authHeaders } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
-import type { Probe } from '../probe.ts';
+import type { CheckContext } from '../check-context.ts';
 import { type AskChanges, strangers } from '../requester.ts';
 import { targets } from '../sample.ts';
 import { demand, demandStatus, describeAnswer, SkipError } from '../verdict.ts';
 
 /** A request that succeeds when it is signed correctly. */
-export const goodTarget = async ({ sample }: Probe): Promise<string> => {
+export const goodTarget = async ({ sample }: CheckContext): Promise<string> => {
   const [{ feedId }] = await sample.reporting();
   return targets.latest(feedId);
 };
@@ -20,8 +20,8 @@ const incorrect = 'Required headers that are missing or carry incorrect values g
 /** A correct request, changed like this, has one of these statuses. */
 const expectStatus =
   (changes: AskChanges, ...statuses: readonly number[]): Check['run'] =>
-  async (probe) =>
-    demandStatus(await probe.ask(await goodTarget(probe), changes), statuses);
+  async (context) =>
+    demandStatus(await context.ask(await goodTarget(context), changes), statuses);
 
 const withHeader = (name: string, value: string | undefined): AskChanges => ({ headers: { [name]: value } });
 
@@ -67,10 +67,10 @@ const encodedTarget: Check['run'] = async ({ ask, sample }) => {
   }
 };
 
-const sameForStrangers: Check['run'] = async (probe) => {
-  const target = await goodTarget(probe);
-  const wrong = await probe.ask(target, { signed: { withOtherSecret: true } });
-  const stranger = await probe.ask(target, { signed: { asOtherUser: true } });
+const sameForStrangers: Check['run'] = async (context) => {
+  const target = await goodTarget(context);
+  const wrong = await context.ask(target, { signed: { withOtherSecret: true } });
+  const stranger = await context.ask(target, { signed: { asOtherUser: true } });
   demandStatus(stranger, [401]);
   demand(
     wrong.status === stranger.status,
@@ -81,10 +81,10 @@ const sameForStrangers: Check['run'] = async (probe) => {
 };
 
 /** Not with the user's ID and its signature, and not with a signature in the other name. */
-const otherName: Check['run'] = async (probe) => {
-  const target = await goodTarget(probe);
-  demandStatus(await probe.ask(target, { signed: { inOtherName: true } }), [401]);
-  demandStatus(await probe.ask(target, withHeader(authHeaders.userId, strangers.userId)), [401]);
+const otherName: Check['run'] = async (context) => {
+  const target = await goodTarget(context);
+  demandStatus(await context.ask(target, { signed: { inOtherName: true } }), [401]);
+  demandStatus(await context.ask(target, withHeader(authHeaders.userId, strangers.userId)), [401]);
 };
 
 export const signingChecks: readonly Check[] = [
@@ -128,9 +128,9 @@ export const signingChecks: readonly Check[] = [
     title: 'A signature over the target in another case is 401',
     source: 'SDKs',
     sentence: 'The signed string has the request target as sent: path, ? and query.',
-    run: async (probe) => {
-      const target = await goodTarget(probe);
-      demandStatus(await probe.ask(target, { signed: { target: target.replace('reports', 'Reports') } }), [401]);
+    run: async (context) => {
+      const target = await goodTarget(context);
+      demandStatus(await context.ask(target, { signed: { target: target.replace('reports', 'Reports') } }), [401]);
     },
   },
   {

@@ -1,9 +1,9 @@
 // Live delivery over WebSockets, versions 1 and 2: handshake, frames, order, delay, pings, closing.
 import { authHeaders, timeResolutionOf } from '@sealpost/protocol';
 import type { Check } from '../check.ts';
+import type { CheckContext, FreshReport } from '../check-context.ts';
 import type { Frame, Watch } from '../live.ts';
 import { frameReport } from '../live.ts';
-import type { FreshReport, Probe } from '../probe.ts';
 import { millisecondKeys, reportsOf, shapeProblem } from '../reports.ts';
 import type { AskChanges } from '../requester.ts';
 import { targets } from '../sample.ts';
@@ -16,23 +16,23 @@ const framesWanted = 4;
 const countOf = ({ frames }: Watch, feedId: string): number => frames.filter((frame) => frame.feedId === feedId).length;
 
 /** A report that is new to REST, which live connections must deliver too. */
-export const requireNewReport = async ({ newReport, rules }: Probe): Promise<FreshReport> => {
+export const requireNewReport = async ({ newReport, rules }: CheckContext): Promise<FreshReport> => {
   const found = await newReport();
   if (found === undefined) throw new SkipError(`No sampled stream had a new report within ${rules.liveMs / 1_000} s.`);
   return found;
 };
 
 /** What is left of the time that a connection is watched; all checks share it, so that a silent server does not cost each of them all of it. */
-export const leftMs = ({ rules }: Probe, watch: Watch): number =>
+export const leftMs = ({ rules }: CheckContext, watch: Watch): number =>
   Math.max(0, (watch.openedMs() ?? 0) + rules.liveMs - performance.now());
 
 /** Waits for frames of any one stream; fails if there are none although REST has a new report. */
-const requireFrames = async (probe: Probe, version: 1 | 2, wanted = framesWanted): Promise<Watch> => {
-  const watch = await probe.watch(version);
+const requireFrames = async (context: CheckContext, version: 1 | 2, wanted = framesWanted): Promise<Watch> => {
+  const watch = await context.watch(version);
   const hasEnough = () => watch.frames.some(({ feedId }) => countOf(watch, feedId) >= wanted);
-  await probe.until(() => hasEnough() || watch.closed() !== undefined, leftMs(probe, watch));
+  await context.until(() => hasEnough() || watch.closed() !== undefined, leftMs(context, watch));
   if (watch.frames.length > 0) return watch;
-  const { report } = await requireNewReport(probe);
+  const { report } = await requireNewReport(context);
   const actual = `none, although REST has a new report, observed at ${report.observationsTimestamp}`;
   throw new MismatchError('frames', actual, watch.request);
 };
@@ -44,8 +44,8 @@ const opens =
 
 const frameShape =
   (version: 1 | 2): Check['run'] =>
-  async (probe) => {
-    const watch = await requireFrames(probe, version, 1);
+  async (context) => {
+    const watch = await requireFrames(context, version, 1);
     for (const frame of watch.frames) {
       demand(frame.keys.join() === 'report', 'a message with one key, report', () => frame.excerpt, watch);
       const problem = shapeProblem(frame.report, version === 2 ? millisecondKeys : undefined);
@@ -53,17 +53,17 @@ const frameShape =
     }
   };
 
-const binary: Check['run'] = async (probe) => {
+const binary: Check['run'] = async (context) => {
   for (const version of [1, 2] as const) {
-    const watch = await requireFrames(probe, version, 1);
+    const watch = await requireFrames(context, version, 1);
     const text = watch.frames.find(({ isBinary }) => !isBinary);
     demand(text === undefined, 'binary frames', () => `a text frame: ${text?.excerpt}`, watch);
   }
 };
 
-const subscribed: Check['run'] = async (probe) => {
-  const ids = (await probe.sample.streams()).map(({ feedId }) => feedId);
-  const watch = await requireFrames(probe, 1, 1);
+const subscribed: Check['run'] = async (context) => {
+  const ids = (await context.sample.streams()).map(({ feedId }) => feedId);
+  const watch = await requireFrames(context, 1, 1);
   const foreign = watch.frames.find(({ feedId }) => !ids.includes(feedId));
   demand(foreign === undefined, 'reports of the requested streams', () => `one of ${foreign?.feedId}`, watch);
 };
@@ -71,8 +71,8 @@ const subscribed: Check['run'] = async (probe) => {
 /** Every frame is later than the one before it of the same stream. */
 const inOrder =
   (version: 1 | 2): Check['run'] =>
-  async (probe) => {
-    const watch = await requireFrames(probe, version);
+  async (context) => {
+    const watch = await requireFrames(context, version);
     const last = new Map<string, Frame>();
     for (const frame of watch.frames) {
       const before = last.get(frame.feedId);
@@ -83,20 +83,20 @@ const inOrder =
       last.set(frame.feedId, frame);
     }
     if (last.size === watch.frames.length)
-      throw new SkipError(`No stream had two frames within ${probe.rules.liveMs / 1_000} s.`);
+      throw new SkipError(`No stream had two frames within ${context.rules.liveMs / 1_000} s.`);
   };
 
 /** The first frame that is at least as new as a report that REST has. */
 const frameFor = ({ frames }: Watch, feedId: string, toMs: number): Frame | undefined =>
   frames.find((frame) => frame.feedId === feedId && frame.toMs >= toMs);
 
-const prompt: Check['run'] = async (probe) => {
-  await probe.watch(1);
-  const { feedId, report, atMs } = await requireNewReport(probe);
-  const { slowAfterMs } = probe.rules;
-  const watch = await probe.watch(1);
+const prompt: Check['run'] = async (context) => {
+  await context.watch(1);
+  const { feedId, report, atMs } = await requireNewReport(context);
+  const { slowAfterMs } = context.rules;
+  const watch = await context.watch(1);
   const toMs = report.observationsTimestamp * 1_000;
-  await probe.until(() => frameFor(watch, feedId, toMs) !== undefined, slowAfterMs);
+  await context.until(() => frameFor(watch, feedId, toMs) !== undefined, slowAfterMs);
   const frame = frameFor(watch, feedId, toMs);
   const lateMs = Math.round((frame?.atMs ?? performance.now()) - atMs);
   demand(
@@ -107,16 +107,16 @@ const prompt: Check['run'] = async (probe) => {
   );
 };
 
-const sameAsRest: Check['run'] = async (probe) => {
-  const watch = await requireFrames(probe, 1, 1);
+const sameAsRest: Check['run'] = async (context) => {
+  const watch = await requireFrames(context, 1, 1);
   const frames = watch.frames.filter(
     ({ feedId, report }) => timeResolutionOf(feedId) === 'seconds' && shapeProblem(report) === undefined,
   );
-  probe.pool.add(frames.slice(0, 200).map(frameReport), watch.request);
+  context.pool.add(frames.slice(0, 200).map(frameReport), watch.request);
   if (frames.length === 0) throw new SkipError('There was no frame of a stream in seconds.');
   for (const frame of [frames[0], frames.at(-1)].flatMap((one) => one ?? [])) {
     const { feedID, observationsTimestamp, fullReport } = frameReport(frame);
-    const answer = await probe.ask(targets.at(feedID, observationsTimestamp));
+    const answer = await context.ask(targets.at(feedID, observationsTimestamp));
     const [report] = reportsOf(answer.json);
     demand(
       report?.fullReport === fullReport,
@@ -127,12 +127,12 @@ const sameAsRest: Check['run'] = async (probe) => {
   }
 };
 
-const sameAsFirst: Check['run'] = async (probe) => {
-  const watch = await requireFrames(probe, 2, 1);
-  const first = await requireFrames(probe, 1, 1);
+const sameAsFirst: Check['run'] = async (context) => {
+  const watch = await requireFrames(context, 2, 1);
+  const first = await requireFrames(context, 1, 1);
   const bytes = ({ report }: Frame): unknown => Object(report).fullReport;
   const both = () => watch.frames.filter((frame) => first.frames.some((one) => bytes(one) === bytes(frame)));
-  await probe.until(() => both().length > 0, probe.rules.slowAfterMs);
+  await context.until(() => both().length > 0, context.rules.slowAfterMs);
   if (both().length === 0) throw new SkipError('No report arrived on both versions.');
   for (const frame of both()) {
     const seconds = first.frames.find((one) => bytes(one) === bytes(frame));
@@ -145,31 +145,31 @@ const sameAsFirst: Check['run'] = async (probe) => {
   }
 };
 
-const answersPing: Check['run'] = async (probe) => {
-  const watch = await probe.watch(1);
+const answersPing: Check['run'] = async (context) => {
+  const watch = await context.watch(1);
   const before = watch.pongs.length;
   watch.ping();
-  await probe.until(() => watch.pongs.length > before, probe.rules.slowAfterMs);
-  demand(watch.pongs.length > before, `a pong within ${probe.rules.slowAfterMs} ms`, () => 'none', watch);
+  await context.until(() => watch.pongs.length > before, context.rules.slowAfterMs);
+  demand(watch.pongs.length > before, `a pong within ${context.rules.slowAfterMs} ms`, () => 'none', watch);
 };
 
 /** Servers ping every 10 s, with some time to spare. */
 const pingMaxMs = 12_000;
 
 /** The connection is silent on our side but for one ping. */
-const pings: Check['run'] = async (probe) => {
-  const watch = await probe.watch(2);
-  await probe.until(() => watch.pings.length > 0, leftMs(probe, watch));
+const pings: Check['run'] = async (context) => {
+  const watch = await context.watch(2);
+  await context.until(() => watch.pings.length > 0, leftMs(context, watch));
   const openMs = Math.round(performance.now() - (watch.openedMs() ?? 0));
   if (watch.pings.length === 0 && openMs < pingMaxMs)
     throw new SkipError(`The connection was watched for less than ${pingMaxMs / 1_000} s. Raise --live-seconds.`);
-  demand(watch.pings.length > 0, `a ping within ${probe.rules.liveMs} ms`, () => `none in ${openMs} ms`, watch);
+  demand(watch.pings.length > 0, `a ping within ${context.rules.liveMs} ms`, () => `none in ${openMs} ms`, watch);
 };
 
-const staysOpen: Check['run'] = async (probe) => {
+const staysOpen: Check['run'] = async (context) => {
   for (const version of [1, 2] as const) {
-    const watch = await probe.watch(version);
-    await probe.until(() => watch.closed() !== undefined, leftMs(probe, watch));
+    const watch = await context.watch(version);
+    await context.until(() => watch.closed() !== undefined, leftMs(context, watch));
     const closed = watch.closed();
     demand(
       closed === undefined,
@@ -180,14 +180,14 @@ const staysOpen: Check['run'] = async (probe) => {
   }
 };
 
-const closes: Check['run'] = async (probe) => {
-  const [{ feedId }] = await probe.sample.reporting();
-  await probe.watch(1);
-  const watch = await probe.handshake(`/api/v1/ws?feedIDs=${feedId}`);
+const closes: Check['run'] = async (context) => {
+  const [{ feedId }] = await context.sample.reporting();
+  await context.watch(1);
+  const watch = await context.handshake(`/api/v1/ws?feedIDs=${feedId}`);
   const opened = await watch.opened;
   demand(opened.ok, '101 Switching Protocols', () => (opened.ok ? '' : opened.problem), watch);
   watch.close();
-  await probe.until(() => watch.closed() !== undefined, probe.rules.slowAfterMs);
+  await context.until(() => watch.closed() !== undefined, context.rules.slowAfterMs);
   const code = watch.closed()?.code;
   demand(
     code === 1000 || code === 1005,
@@ -202,12 +202,12 @@ const refused =
   (
     statuses: readonly number[],
     target: (feedId: string) => string,
-    changes: AskChanges | ((probe: Probe) => AskChanges) = {},
+    changes: AskChanges | ((context: CheckContext) => AskChanges) = {},
   ): Check['run'] =>
-  async (probe) => {
-    const [{ feedId }] = await probe.sample.reporting();
-    await probe.watch(1); // without WebSockets there is nothing to refuse
-    const watch = await probe.handshake(target(feedId), typeof changes === 'function' ? changes(probe) : changes);
+  async (context) => {
+    const [{ feedId }] = await context.sample.reporting();
+    await context.watch(1); // without WebSockets there is nothing to refuse
+    const watch = await context.handshake(target(feedId), typeof changes === 'function' ? changes(context) : changes);
     const opened = await watch.opened;
     watch.end();
     const status = opened.ok ? 101 : opened.refusal?.status;

@@ -1,12 +1,12 @@
 // The deployment as a whole, judged by every request of the run. These rows send requests only if the run has sent none.
 import type { Check } from '../check.ts';
+import type { CheckContext } from '../check-context.ts';
 import type { NoAnswerReason, ReceivedAnswer } from '../exchange.ts';
-import type { Probe } from '../probe.ts';
 import { targets } from '../sample.ts';
 import { demand, describeAnswer, excerpt, SkipError } from '../verdict.ts';
 
 /** A few requests, unless other checks have made them. */
-const warmUp = async ({ ask, requester, sample }: Probe): Promise<void> => {
+const warmUp = async ({ ask, requester, sample }: CheckContext): Promise<void> => {
   if (requester.attempts.length > 5 || requester.outage() !== undefined) return;
   try {
     await ask(targets.discovery, { signed: false });
@@ -16,18 +16,18 @@ const warmUp = async ({ ask, requester, sample }: Probe): Promise<void> => {
   }
 };
 
-const answersOf = async (probe: Probe): Promise<readonly ReceivedAnswer[]> => {
-  await warmUp(probe);
-  const answers = probe.requester.attempts.flatMap(({ answer }) => answer ?? []);
+const answersOf = async (context: CheckContext): Promise<readonly ReceivedAnswer[]> => {
+  await warmUp(context);
+  const answers = context.requester.attempts.flatMap(({ answer }) => answer ?? []);
   if (answers.length === 0) throw new SkipError('No request was answered.');
   return answers;
 };
 
 const noFailure =
   (expected: string, ...reasons: readonly NoAnswerReason[]): Check['run'] =>
-  async (probe) => {
-    await warmUp(probe);
-    const { attempts } = probe.requester;
+  async (context) => {
+    await warmUp(context);
+    const { attempts } = context.requester;
     const failed = attempts.filter(({ failure }) => failure !== undefined && reasons.includes(failure.reason));
     const actual = () => `${failed.length} of ${attempts.length} requests: ${failed[0]?.failure?.message}`;
     demand(failed.length === 0, expected, actual, failed[0]);
@@ -35,25 +35,25 @@ const noFailure =
 
 const noStatus =
   (expected: string, isBad: (answer: ReceivedAnswer) => boolean): Check['run'] =>
-  async (probe) => {
-    const answers = await answersOf(probe);
+  async (context) => {
+    const answers = await answersOf(context);
     const bad = answers.filter(isBad);
     const actual = () =>
       `${bad.length} of ${answers.length} answers: ${bad[0] === undefined ? '' : describeAnswer(bad[0])}`;
     demand(bad.length === 0, expected, actual, bad[0]);
   };
 
-const rateLimited: Check['run'] = async (probe) => {
-  const rate = Math.round(probe.pace.rate() * 10) / 10;
-  await noStatus(`no 429 at ${rate} requests per second`, ({ status }) => status === 429)(probe);
+const rateLimited: Check['run'] = async (context) => {
+  const rate = Math.round(context.pace.rate() * 10) / 10;
+  await noStatus(`no 429 at ${rate} requests per second`, ({ status }) => status === 429)(context);
 };
 
 const knownStatuses: readonly number[] = [
   200, 204, 206, 304, 400, 401, 404, 405, 408, 413, 414, 426, 429, 431, 500, 502, 503, 504,
 ];
 
-const isJson: Check['run'] = async (probe) => {
-  const answers = (await answersOf(probe)).filter(
+const isJson: Check['run'] = async (context) => {
+  const answers = (await answersOf(context)).filter(
     ({ status, request }) =>
       (status === 200 || status === 206) && request.target.startsWith('/api/') && request.method === 'GET',
   );
@@ -70,9 +70,9 @@ const isJson: Check['run'] = async (probe) => {
 
 const inTime =
   (expected: string, tookMs: (answer: ReceivedAnswer) => number): Check['run'] =>
-  async (probe) => {
-    const { slowAfterMs } = probe.rules;
-    const answers = (await answersOf(probe)).toSorted((a, b) => tookMs(b) - tookMs(a));
+  async (context) => {
+    const { slowAfterMs } = context.rules;
+    const answers = (await answersOf(context)).toSorted((a, b) => tookMs(b) - tookMs(a));
     const [slowest] = answers;
     const slow = answers.filter((answer) => tookMs(answer) > slowAfterMs).length;
     const actual = () =>

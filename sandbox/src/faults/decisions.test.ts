@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { testStream } from '../../../tests/support/running-ingest.ts';
 import { createDecisions, type FaultSubject, faultsMax } from './decisions.ts';
 import { createFaults } from './faults.ts';
-import { createJournal } from './journal.ts';
+import { createRequestLog } from './request-log.ts';
 
 const [one, two] = ['01', '02'].map((end) => parseFeedId(`0x0003${'0'.repeat(58)}${end}`)) as [never, never];
 const account = '11111111-2222-4333-8444-555555555555';
@@ -171,15 +171,15 @@ test('faults: a report that is properly signed cannot be made without the keys',
   expect(() => add('two-reports')).toThrow('kind is "two-reports", which needs the keys of the oracles.');
 });
 
-test('journal: the last requests are kept in the order of their arrival', () => {
-  const journal = createJournal(3);
+test('requestLog: the last requests are kept in the order of their arrival', () => {
+  const requestLog = createRequestLog(3);
   const rows = Array.from({ length: 10 }, (_, atMs) =>
-    journal.add({ atMs, method: 'GET', route: null, path: '/', query: {}, account: null }),
+    requestLog.add({ atMs, method: 'GET', route: null, path: '/', query: {}, account: null }),
   );
   rows[9]?.answered(200);
   rows[8]?.faulted('f1');
   rows[8]?.faulted('f1');
-  expect(journal.list().map(({ atMs, status, faults }) => [atMs, status, faults])).toEqual([
+  expect(requestLog.list().map(({ atMs, status, faults }) => [atMs, status, faults])).toEqual([
     [7, null, []],
     [8, null, ['f1']],
     [9, 200, []],

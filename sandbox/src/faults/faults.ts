@@ -4,11 +4,11 @@ import { createAnswerChanges } from './answers.ts';
 import { createBadReports, type SignReport } from './bad-reports.ts';
 import { createDecisions, type ListedFault, type TrackedFault } from './decisions.ts';
 import { createIntercept } from './intercept.ts';
-import { createJournal, type JournaledRequest } from './journal.ts';
 import type { Fault } from './kinds.ts';
 import { createLiveInterceptors } from './live-interceptors.ts';
 import { createPacing } from './pacing.ts';
 import { FaultError } from './parse.ts';
+import { createRequestLog, type LoggedRequest } from './request-log.ts';
 
 export type { SignReport } from './bad-reports.ts';
 
@@ -34,7 +34,7 @@ export type Faults = {
   /** In the order in which they were set. */
   readonly list: () => readonly ListedFault[];
   /** The last requests, oldest first. */
-  readonly requests: () => readonly JournaledRequest[];
+  readonly requests: () => readonly LoggedRequest[];
   readonly clearRequests: () => void;
   /** Applies the faults to a node: its hook `wrap`. */
   readonly wrap: (node: WrappedNode) => Wrapping;
@@ -51,7 +51,7 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
         ? new FaultError('kind', `kind is "${kind}", which needs the keys of the oracles. This sandbox has none.`)
         : undefined,
   });
-  const journal = createJournal();
+  const requestLog = createRequestLog();
   return {
     add: decisions.add,
     addTracked: decisions.addTracked,
@@ -59,8 +59,8 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
     clear: decisions.clear,
     mark: decisions.mark,
     list: decisions.list,
-    requests: journal.list,
-    clearRequests: journal.clear,
+    requests: requestLog.list,
+    clearRequests: requestLog.clear,
     wrap: ({ reports, view, monotonicMs }) => {
       const { current } = view;
       decisions.useCatalog(() => current().streams);
@@ -70,7 +70,7 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
       const pacing = createPacing();
       const live = createLiveInterceptors({ decisions, badReports, monotonicMs });
       return {
-        intercept: createIntercept({ decisions, journal, changeAnswer, pacing, nowMs }),
+        intercept: createIntercept({ decisions, requestLog, changeAnswer, pacing, nowMs }),
         openInterceptor: live.openInterceptor,
         drain: () => {
           pacing.drain();

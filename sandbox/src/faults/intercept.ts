@@ -1,5 +1,5 @@
 // Applies faults to requests: sits around the pipeline, so that faulted requests are logged and counted like others, and notes every request in the
-// journal.
+// requestLog.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery, statusOf } from '@sealpost/protocol';
 import { ClientGoneError } from '@sealpost/server/access/long-work';
@@ -11,16 +11,16 @@ import { matchRoute, parseTarget } from '@sealpost/server/http/target';
 import type { AnsweredRequest, createAnswerChanges } from './answers.ts';
 import type { AppliedFault, Decisions } from './decisions.ts';
 import { parsedMs } from './fields.ts';
-import type { createJournal } from './journal.ts';
 import type { FaultOf } from './kinds.ts';
 import { type Pacing, truncateAnswer } from './pacing.ts';
+import type { createRequestLog } from './request-log.ts';
 
 /** The code of these answers in the log. */
 const faultCode = 'sandbox_fault';
 
 export type InterceptParts = {
   readonly decisions: Decisions;
-  readonly journal: ReturnType<typeof createJournal>;
+  readonly requestLog: ReturnType<typeof createRequestLog>;
   readonly changeAnswer: ReturnType<typeof createAnswerChanges>;
   readonly pacing: Pacing;
   /** Sandbox time. */
@@ -39,13 +39,13 @@ type Pass = Parameters<Intercept>[1];
 type Noted = (fault: AppliedFault) => void;
 
 export const createIntercept = (parts: InterceptParts): Intercept => {
-  const { decisions, journal, nowMs } = parts;
+  const { decisions, requestLog, nowMs } = parts;
   return (exchange, pass) => {
     const about = aboutRequest(exchange.request);
     const { route, path, query, account } = about;
     const { method = '' } = exchange.request;
     const row = { atMs: nowMs(), method, route: route ?? null, path, query, account: account ?? null };
-    const noted = journal.add(row);
+    const noted = requestLog.add(row);
     const answered = (answer: Answer): Answer => {
       noted.answered(answer.status);
       return answer;

@@ -80,7 +80,7 @@ test('status: any status has any body, or a page', async () => {
   expect(await statusOf(latest(eth))).toBe(200);
 });
 
-test('status: the SDK retries until the fault is exhausted, and the journal has every attempt', async () => {
+test('status: the SDK retries until the fault is exhausted, and the requestLog has every attempt', async () => {
   node.faults.add('status=503,retry-after=0,count=2,route=reportLatest');
   expect((await client().latest(eth)).report.feedID).toBe(eth);
   expect(
@@ -370,7 +370,7 @@ test('faults: what is no route of the API is left alone', async () => {
   expect(node.faults.list()[0]?.matched).toBe(0);
 });
 
-test('faults: without any, requests are journaled and nothing else', async () => {
+test('faults: without any, requests are logged and nothing else', async () => {
   await node.get(`${latest(eth)}&x=%41`);
   await fetch(`${node.url}/nothing?a=1`);
   expect(node.faults.requests()).toMatchObject([

@@ -24,25 +24,25 @@ import {
 } from '../accounts.ts';
 import { createAdministration, createOracles } from '../administration.ts';
 import { createSandboxClock, type SandboxClock } from '../clock.ts';
-import { isFaultAct, problemOf, setFaults } from '../director.ts';
 import { createFaults, type Faults, type SignReport } from '../faults/faults.ts';
 import { type PushedReport, pushReport } from '../push/push.ts';
 import type { ScenarioAct } from '../scenario/compile.ts';
+import { isFaultAct, problemOf, setFaults } from '../scenario-runner.ts';
 
 export type { SandboxAccounts } from '../accounts.ts';
 export { clockMaxMs, stepMaxMs } from '../clock.ts';
-export { compileScenario } from '../director.ts';
 export type { ListedFault, TrackedFault } from '../faults/decisions.ts';
 export { durationMs } from '../faults/fields.ts';
-export type { JournaledRequest } from '../faults/journal.ts';
 export type { Fault } from '../faults/kinds.ts';
 export { FaultError } from '../faults/parse.ts';
+export type { LoggedRequest } from '../faults/request-log.ts';
 export { checkPushOptions, type Moment, type PushOptions, parseMoment } from '../push/body.ts';
 export { SandboxError, unexpected } from '../push/errors.ts';
 export type { Price } from '../push/prices.ts';
 export { inRow, readSeries, rowError, type SeriesRow } from '../push/series.ts';
 export { durationSeconds } from '../scenario/event-table.ts';
 export { parseScenario, type Scenario, ScenarioError } from '../scenario/parse.ts';
+export { compileScenario } from '../scenario-runner.ts';
 export type { Faults, LineResult, SandboxClock, ScenarioAct, SignReport };
 
 export type EmbeddedOptions = {

@@ -20,7 +20,7 @@ import {
   type Fault,
   FaultError,
   inRow,
-  type JournaledRequest,
+  type LoggedRequest,
   openEmbeddedSandbox,
   type Price,
   type PushOptions,
@@ -87,9 +87,9 @@ export type Sandbox = {
   /** Events of the scenario that could not happen, such as a fault whose ID is taken by then. */
   readonly problems: readonly string[];
   /** The last 1,000 requests, oldest first. */
-  readonly requests: readonly JournaledRequest[];
+  readonly requests: readonly LoggedRequest[];
   /** Those of one route, such as `reportLatest`. */
-  readonly requestsTo: (route: RouteName) => readonly JournaledRequest[];
+  readonly requestsTo: (route: RouteName) => readonly LoggedRequest[];
   readonly clearRequests: () => void;
   /** Resolves once so many live connections (1 by default) are subscribed to a stream; rejects after 5 s. */
   readonly subscribed: (stream: string, count?: number) => Promise<void>;

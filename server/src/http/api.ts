@@ -1,4 +1,4 @@
-// Composes the read path: gate, pipeline and handlers over a store, as one request listener.
+// Composes the read path: admission, pipeline and handlers over a store, as one request listener.
 import { randomUUID } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';
@@ -9,8 +9,8 @@ import type { SecretBox } from '../access/secrets.ts';
 import type { UseSignature } from '../access/used-signatures.ts';
 import type { AdminView } from '../store/admin-snapshot.ts';
 import type { Store } from '../store/store.ts';
+import { type AdmissionRules, createAdmissionControl } from './admission-control.ts';
 import type { FindFile } from './explorer.ts';
-import { createGate, type GateRules } from './gate.ts';
 import type { Load } from './overload.ts';
 import {
   createPipeline,
@@ -36,7 +36,7 @@ import { signers } from './routes/signers.ts';
 import { createStatusRoute, type StatusParts } from './routes/status.ts';
 import { time } from './routes/time.ts';
 
-export type ApiRules = GateRules &
+export type ApiRules = AdmissionRules &
   QueryRules & {
     readonly skewMaxMs: number;
     readonly origins: readonly string[];
@@ -111,7 +111,7 @@ const newRequestId = (): string => randomUUID();
 export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
   const { store, view, box, rules, nowMs, monotonicMs } = parts;
   const callers = createCallers(view, box, parts.observe, monotonicMs);
-  const gate = createGate({
+  const admission = createAdmissionControl({
     authenticator: createAuthenticator(callers.callerOf, rules.skewMaxMs, parts.onSigned),
     accounts: parts.limiters?.accounts ?? createRateLimiter(bucketsMax.accounts),
     addresses: parts.limiters?.addresses ?? createRateLimiter(bucketsMax.addresses),
@@ -122,7 +122,7 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
   });
   const pipeline = createPipeline({
     handlers: createHandlers(parts),
-    gate,
+    admission,
     readQuery: createQueryReader(rules),
     findFile: parts.findFile,
     nowMs,

@@ -5,10 +5,10 @@ import { costOf, errorOf, type FeedId, isLive, type RouteName, statusOf } from '
 import type { Caller } from '../access/authenticate.ts';
 import { type Client, ClientGoneError } from '../access/long-work.ts';
 import type { RateDecision } from '../access/rate-limit.ts';
-import { noteAnswer, noteChunked } from '../connections/guard.ts';
+import { noteAnswer, noteChunked } from '../connections/connection-limits.ts';
+import { type AdmissionControl, countedAddressOf } from './admission-control.ts';
 import { type Answer, type AnswerContext, createAnswerWriter, preflightAnswer } from './answer.ts';
 import { answerFile, type FindFile } from './explorer.ts';
-import { countedAddressOf, type Gate } from './gate.ts';
 import { checkFraming, type RequestHeaders, readHeaders } from './headers.ts';
 import { createRejections, isShed, type Load } from './overload.ts';
 import { toApiError, toProblem } from './problem.ts';
@@ -45,7 +45,7 @@ type RequestTimes = Pick<RouteContext, 'nowMs' | 'reportNowMs'>;
 
 export type PipelineParts = {
   readonly handlers: Handlers;
-  readonly gate: Gate;
+  readonly admission: AdmissionControl;
   readonly readQuery: QueryReader;
   /** Files that are served besides the routes; none when absent. */
   readonly findFile?: FindFile | undefined;
@@ -139,7 +139,7 @@ export const withinDeadline = (answer: Promise<Answer>): Promise<Answer> =>
 const overloaded = errorOf('overloaded');
 
 export const createPipeline = (parts: PipelineParts): Pipeline => {
-  const { gate, readQuery, handlers, intercept } = parts;
+  const { admission, readQuery, handlers, intercept } = parts;
 
   const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
     const { method = '', url = '', rawHeaders, socket } = exchange.request;
@@ -147,31 +147,31 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     const times: RequestTimes = { nowMs: parts.nowMs() + clockOffsetMs, reportNowMs: parts.reportNowMs() };
     const headers = readHeaders(rawHeaders);
     exchange.headers = headers;
-    exchange.client = gate.clientOf(socket.remoteAddress, headers.forwardedFor);
+    exchange.client = admission.clientOf(socket.remoteAddress, headers.forwardedFor);
     const address = countedAddressOf(exchange.client);
     if (headers.isChunked) noteChunked(socket);
     const target = parseTarget(url);
     checkFraming(headers, exchange.request.httpVersion);
     const matched = matchRoute(method, target, parts.findFile, exchange.request);
     if (!('name' in matched)) {
-      gate.limitPublic(address, exchange.startedMs);
+      admission.limitPublic(address, exchange.startedMs);
       return answerOther(exchange, matched, headers);
     }
     const { name, route } = matched;
     exchange.route = name;
     if (isShed(name, level)) throw overloaded;
-    exchange.caller = gate.admit(route, method, url, headers, address, times.nowMs);
+    exchange.caller = admission.admit(route, method, url, headers, address, times.nowMs);
     const query = readQuery(name, target.query, times.reportNowMs);
     const serve = (): Answer | Promise<Answer> => {
-      exchange.rate = gate.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
+      exchange.rate = admission.limit(exchange.caller, name, route, address, exchange.startedMs, costOf(name, query));
       if (exchange.rate?.allowed === false) throw errorOf('rate_limited');
-      const readable = exchange.caller && gate.readableOf(exchange.caller);
+      const readable = exchange.caller && admission.readableOf(exchange.caller);
       authorise(query, readable);
       const handler = handlers[name] as Handler<RouteName>; // the query is the one of the same route
       const context = parts.contextOf(exchange.caller, readable, headers, times, exchange.response);
-      return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, gate, headers) } : context);
+      return handler(query, isLive(route) ? { ...context, live: liveContext(exchange, admission, headers) } : context);
     };
-    const used = exchange.caller && isLive(route) && gate.useSignature(exchange.caller, headers, address);
+    const used = exchange.caller && isLive(route) && admission.useSignature(exchange.caller, headers, address);
     const answer = used ? used.then(serve) : serve();
     return answer instanceof Promise ? withinDeadline(answer) : answer;
   };
@@ -231,12 +231,12 @@ const answerOther = (exchange: Exchange, matched: OtherTarget, headers: RequestH
   return answerFile(matched.file, headers.acceptsGzip, headers.ifNoneMatch);
 };
 
-const liveContext = (exchange: Exchange, gate: Gate, headers: RequestHeaders): LiveContext => {
+const liveContext = (exchange: Exchange, admission: AdmissionControl, headers: RequestHeaders): LiveContext => {
   const { caller, request, requestId, upgrade } = exchange;
   return {
     requestId,
     userId: caller?.userId ?? '',
-    secretId: gate.secretIdOf(request.method ?? '', request.url ?? '', headers),
+    secretId: admission.secretIdOf(request.method ?? '', request.url ?? '', headers),
     lastEventId: headers.lastEventId,
     upgrade,
   };
@@ -262,9 +262,9 @@ const tellTogether = (observe: PipelineParts['observe']): PipelineParts['observe
 const clientGone = { status: 499, code: 'client_gone' } as const;
 
 /** Ends a request with an answer or an error, and reports it once. */
-const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
+const createReplies = ({ admission, isDraining, isTls, monotonicMs, observe }: PipelineParts, onEnd: () => void) => {
   const clientOf = ({ client, request, headers }: Exchange): string =>
-    client ?? gate.clientOf(request.socket.remoteAddress, headers?.forwardedFor);
+    client ?? admission.clientOf(request.socket.remoteAddress, headers?.forwardedFor);
   const tell = tellTogether(observe);
   const { sendAnswer, writeAnswer } = createAnswerWriter();
   const finish = (exchange: Exchange, status: number, bytes: number, code: string | null, error?: unknown): void => {
@@ -281,7 +281,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
   };
   // An answer that took no token has the rate-limit headers too.
   const rateOf = ({ rate, caller, route }: Exchange): RateDecision | undefined =>
-    rate ?? (caller && route && route !== 'explorer' ? gate.stateOf(caller, route) : undefined);
+    rate ?? (caller && route && route !== 'explorer' ? admission.stateOf(caller, route) : undefined);
   const contextOf = (exchange: Exchange): AnswerContext => ({
     requestId: exchange.requestId,
     head: exchange.request.method === 'HEAD',
@@ -294,7 +294,7 @@ const createReplies = ({ gate, isDraining, isTls, monotonicMs, observe }: Pipeli
   // A request without a route counts as a public one: its answer costs as much.
   const limitUnknown = (exchange: Exchange, thrown: unknown): unknown => {
     try {
-      gate.limitPublic(countedAddressOf(clientOf(exchange)), exchange.startedMs);
+      admission.limitPublic(countedAddressOf(clientOf(exchange)), exchange.startedMs);
       return thrown;
     } catch (error) {
       return error;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { noteAnswer } from '../connections/guard.ts';
+import { noteAnswer } from '../connections/connection-limits.ts';
 import type { Pipeline } from './pipeline.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from './server.ts';
 

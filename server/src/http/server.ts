@@ -1,24 +1,24 @@
 // The public listener: sets every time-out and size limit, answers requests that Node rejects, and drains without failed requests. The pipeline
-// handles requests; the guard ends connections.
+// handles requests; the connection limits ends connections.
 import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { ApiError, errorOf, limits } from '@sealpost/protocol';
 import {
   answerUnderWay,
-  type ConnectionGuard,
-  createConnectionGuard,
+  type ConnectionLimits,
+  type ConnectionRules,
+  createConnectionLimits,
   type DropReason,
   destroyOnError,
   endAfterAnswers,
   explainClientError,
-  type GuardRules,
   inTurn,
   isAnswerable,
   letProcessEnd,
   parseFromStream,
   tlsOptions,
-} from '../connections/guard.ts';
+} from '../connections/connection-limits.ts';
 import { completeHeaders, keepAliveMs, requestClass } from '../connections/node-internals.ts';
 import { urlHost } from '../runtime/urls.ts';
 import { type AnswerContext, createAnswerWriter, renderAnswer } from './answer.ts';
@@ -32,7 +32,7 @@ export type ListenOptions = {
   /** Does it keep the process alive? True by default. */
   readonly keepsProcess?: boolean;
   /** How many connections there may be, and what may wait for them; generous bounds where absent. */
-  readonly connections?: Partial<GuardRules>;
+  readonly connections?: Partial<ConnectionRules>;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** Called for each connection, whatever becomes of it, and over TLS again when it has shaken hands. */
   readonly onAccepted?: () => void;
@@ -41,7 +41,7 @@ export type ListenOptions = {
 export type HttpListener = {
   readonly url: string;
   /** Connections that are open, and bytes that wait for their clients. */
-  readonly counts: ConnectionGuard['counts'];
+  readonly counts: ConnectionLimits['counts'];
   /** Accepts no new connections; open ones continue. */
   readonly stopListening: () => void;
   /** Stops accepting connections, lets running requests finish, and cuts what is left after `deadlineMs`. */
@@ -56,7 +56,7 @@ export type ConnectionDropped = { readonly kind: 'connectionDropped'; readonly r
 /** Events that no handler sees: dropped connections, and answers to requests that Node rejected. */
 export type ListenerEvent = ConnectionDropped | RequestEvent;
 
-const guardDefaults: GuardRules = {
+const connectionRuleDefaults: ConnectionRules = {
   connectionsMax: 16_384,
   connectionsPerAddress: 0,
   addressOf: (peer) => peer,
@@ -103,12 +103,12 @@ export const openHttpServer = async (
     ? createHttpsServer({ ...serverOptions, ...tlsOptions, ...options.tls }, onRequest)
     : createHttpServer(serverOptions, onRequest);
   server.maxHeadersCount = 0; // none of node's own: `maxHeaderSize` bounds what it parses
-  const guard = createConnectionGuard({
-    rules: { ...guardDefaults, ...options.connections },
+  const connectionLimits = createConnectionLimits({
+    rules: { ...connectionRuleDefaults, ...options.connections },
     monotonicMs: () => performance.now(),
     onDropped: (reason) => tell({ kind: 'connectionDropped', reason }),
   });
-  guard.watch(server, options.tls !== undefined);
+  connectionLimits.watch(server, options.tls !== undefined);
   if (options.keepsProcess === false) letProcessEnd(server);
   if (options.tls !== undefined) server.on('secureConnection', parseFromStream);
   if (options.onAccepted !== undefined)
@@ -133,15 +133,15 @@ export const openHttpServer = async (
     guarded(request, responseOn(request, accepted), { request, socket, head });
   });
   await listen(server, options, tell).catch((error: unknown) => {
-    guard.destroyAll();
+    connectionLimits.destroyAll();
     throw error;
   });
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${port}`,
-    counts: guard.counts,
+    counts: connectionLimits.counts,
     stopListening: () => stopListening(server),
-    close: (deadlineMs) => closeServer(server, guard, deadlineMs),
+    close: (deadlineMs) => closeServer(server, connectionLimits, deadlineMs),
     useTls: (tls) =>
       'setSecureContext' in server &&
       (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tlsOptions, ...tls }), // with TLS options it is one
@@ -169,20 +169,20 @@ const lastRequestMs = 500;
 
 // Requests are now answered with `Connection: close`; connections that still wait for a next one are closed after a while, then again
 // and again.
-const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
+const closeServer = (server: Server, connectionLimits: ConnectionLimits, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
     const idleFromMs = performance.now() + Math.min(lastRequestMs, deadlineMs);
     const sweep = setInterval(() => {
       if (performance.now() < idleFromMs) return;
       server.closeIdleConnections();
-      guard.destroySilent();
+      connectionLimits.destroySilent();
     }, 50);
     // Not the server's own list, which knows neither upgraded connections nor handshakes under way.
-    const deadline = setTimeout(guard.destroyAll, deadlineMs);
+    const deadline = setTimeout(connectionLimits.destroyAll, deadlineMs);
     const finish = (): void => {
       clearInterval(sweep);
       clearTimeout(deadline);
-      guard.destroyAll();
+      connectionLimits.destroyAll();
       server.close(); // its own, which ends the timer that looks at connections; it would keep the server in memory
       resolve();
     };

@@ -1,8 +1,8 @@
 // A listener whose server sheds whatever can be shed, for tests.
 import { createRateLimiter } from '../access/rate-limit.ts';
 import { createAddressSet } from '../runtime/ip-address.ts';
+import { createAdmissionControl } from './admission-control.ts';
 import type { FindFile } from './explorer.ts';
-import { createGate } from './gate.ts';
 import { createPipeline, type RequestEvent } from './pipeline.ts';
 import { openHttpServer } from './server.ts';
 
@@ -21,10 +21,10 @@ export const openShedding = async (findFile?: FindFile) => {
   const [accounts, addresses] = [createRateLimiter(10), createRateLimiter(10)];
   const monotonicMs = () => 0;
   const parts = { authenticator: unused, useSignature: unused, readableOf: unused };
-  const gate = createGate({ ...parts, accounts, addresses, rules, monotonicMs });
+  const admission = createAdmissionControl({ ...parts, accounts, addresses, rules, monotonicMs });
   const { handle } = createPipeline({
     handlers: unused,
-    gate,
+    admission,
     readQuery: unused,
     contextOf: unused,
     findFile,

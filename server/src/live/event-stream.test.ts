@@ -13,7 +13,7 @@ import type { ReportStore, Store } from '../store/store.ts';
 import { createCutOrder } from './cut-order.fixture.ts';
 import { createEventIds } from './event-id.ts';
 import { holdEventStream } from './event-stream.ts';
-import { openHub } from './hub.ts';
+import { openLiveDelivery } from './live-delivery.ts';
 
 const { report } = await createSignedReports();
 const t0 = 1_763_200_000;
@@ -22,11 +22,17 @@ const [stream, busy] = [secondStream(1), secondStream(2)];
 /** A listener whose every request resumes after a position as the account that its path names. */
 const openEvents = async (store: Store, reports: ReportStore, after: number | undefined) => {
   const eventIds = createEventIds(await reports.lineage());
-  const hub = await openHub({ reports, eventIds, feedIds: [stream], onDelivered: () => {}, onTrouble: () => {} });
+  const delivery = await openLiveDelivery({
+    reports,
+    eventIds,
+    feedIds: [stream],
+    onDelivered: () => {},
+    onTrouble: () => {},
+  });
   const rules = { keepAliveMs: 60_000, liveBufferBytesMax: 1_000_000 };
   const monotonicMs = () => performance.now();
   const longWork = createLongWork(monotonicMs);
-  const parts = { reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs: () => 0 };
+  const parts = { reports, delivery, eventIds, longWork, rules, monotonicMs, oldestMs: () => 0 };
   const responses: ServerResponse[] = [];
   const listener: Server = createServer((request, response) => {
     responses.push(response);
@@ -36,7 +42,7 @@ const openEvents = async (store: Store, reports: ReportStore, after: number | un
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
-    hub.close();
+    delivery.close();
     listener.closeAllConnections();
     listener.close();
     await store.close();

@@ -3,12 +3,12 @@
 import type { ServerResponse } from 'node:http';
 import type { FeedId } from '@sealpost/protocol';
 import type { LongWork } from '../access/long-work.ts';
-import { watchStalls } from '../connections/guard.ts';
+import { watchStalls } from '../connections/connection-limits.ts';
 import { renderedLengthMax } from '../store/format/rendered-report.ts';
 import { type Appended, CorruptRecordError, type ReportStore } from '../store/store.ts';
 import type { Ending, InterceptedTarget, LiveConnection, LiveInterceptor, Tally } from './connections.ts';
 import type { EventIds, ResumePoint } from './event-id.ts';
-import type { Burst, Hub } from './hub.ts';
+import type { Burst, LiveDelivery } from './live-delivery.ts';
 import { writeEvent } from './message.ts';
 import type { SocketRules } from './sockets.ts';
 
@@ -24,7 +24,7 @@ const comment = Buffer.from(':\n\n');
 
 export type EventStreamParts = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position'>;
-  readonly hub: Hub;
+  readonly delivery: LiveDelivery;
   readonly eventIds: Pick<EventIds, 'encode'>;
   readonly longWork: LongWork;
   readonly rules: SocketRules;
@@ -49,8 +49,8 @@ export const holdEventStream = (
   onClose: () => void,
   openInterceptor?: (target: InterceptedTarget) => LiveInterceptor,
 ): LiveConnection => {
-  const { hub, rules, monotonicMs } = parts;
-  let position = typeof after === 'number' ? after : hub.position();
+  const { delivery, rules, monotonicMs } = parts;
+  let position = typeof after === 'number' ? after : delivery.position();
   let commentedMs = monotonicMs();
   let unsubscribe = (): void => {};
   const stalls = response.socket && watchStalls(response.socket, monotonicMs(), rules.keepAliveMs);
@@ -88,7 +88,7 @@ export const holdEventStream = (
   };
   /** Positions may be assigned anew from here on. */
   const continueAfterLoss = (): void => {
-    position = hub.position();
+    position = delivery.position();
     writeEvents(missedEvent(parts, position), 0);
   };
   response.once('close', () => {
@@ -100,7 +100,7 @@ export const holdEventStream = (
   const begin = (from: number): void => {
     if (response.destroyed || response.writableEnded) return;
     position = from;
-    const stops = [hub.subscribe('event', feedIds, deliver), hub.onMissed(continueAfterLoss)];
+    const stops = [delivery.subscribe('event', feedIds, deliver), delivery.onMissed(continueAfterLoss)];
     unsubscribe = () => {
       for (const stop of stops) stop();
     };
@@ -135,7 +135,7 @@ type Catching = {
   readonly after: ResumePoint;
   /** Writes events, this many of them reports. */
   readonly writeEvents: (text: Buffer | string, reports: number) => void;
-  /** Continues with what the hub delivers after a position; called in the same turn in which the hub was seen to be no further. */
+  /** Continues with what the delivery delivers after a position; called in the same turn in which the live delivery was seen to be no further. */
   readonly begin: (position: number) => void;
 };
 
@@ -143,15 +143,15 @@ type Catching = {
 type CatchUpStep = 'reading' | 'behind' | 'over';
 
 /**
- * Writes what was appended since, until the hub's own position is reached. An account has one catch-up at a time; while one waits for its
+ * Writes what was appended since, until the live delivery's own position is reached. An account has one catch-up at a time; while one waits for its
  * client to read, the next one has its turn.
  */
 const catchUp = async (parts: EventStreamParts, response: ServerResponse, catching: Catching): Promise<void> => {
-  const { reports, hub, longWork } = parts;
+  const { reports, delivery, longWork } = parts;
   const { userId, after, writeEvents, begin } = catching;
   const newest = await reports.position();
   const giveUp = (reached: number): void => {
-    const position = Math.max(hub.position(), reached);
+    const position = Math.max(delivery.position(), reached);
     writeEvents(missedEvent(parts, position), 0);
     begin(position);
   };
@@ -166,7 +166,7 @@ const catchUp = async (parts: EventStreamParts, response: ServerResponse, catchi
     if (next.missed) giveUp(position);
     else writeSlice(next);
     if (next.missed) return 'over';
-    if (position < hub.position()) return position > before ? 'reading' : 'behind';
+    if (position < delivery.position()) return position > before ? 'reading' : 'behind';
     begin(position);
     return 'over';
   };

@@ -1,4 +1,4 @@
-// Composes live delivery: hub, connections and the handlers of its routes. The pipeline has already checked the request; this adds the limit of
+// Composes live delivery: delivery, connections and the handlers of its routes. The pipeline has already checked the request; this adds the limit of
 // connections per account (D66).
 import { ApiError, type FeedId } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';
@@ -12,7 +12,7 @@ import type { InterceptedConnection, LiveEvent, LiveInterceptor, OpenInterceptor
 import { type Access, type Connections, createConnections, type LiveConnection, type Opened } from './connections.ts';
 import { createEventIds, type EventIds } from './event-id.ts';
 import { type EventStreamParts, holdEventStream } from './event-stream.ts';
-import { type Hub, openHub } from './hub.ts';
+import { type LiveDelivery, openLiveDelivery } from './live-delivery.ts';
 import type { LiveForm } from './message.ts';
 import type { SharedCounts } from './shared-counts.ts';
 import { checkHandshake, createWebSockets, type SocketConnection, type SocketRules } from './sockets.ts';
@@ -64,7 +64,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
     shared: options.shared,
   });
   const eventIds = createEventIds(await store.reports.lineage());
-  const hub = await openHub({
+  const delivery = await openLiveDelivery({
     reports: store.reports,
     eventIds,
     feedIds: view.current().streams.keys(),
@@ -75,13 +75,13 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
   const timer = setInterval(connections.tend, tendEveryMs).unref();
   const openSession = createSessions(connections, monotonicMs, observe);
   const oldestMs = () => retentionEdgeMs(nowMs(), rules.retentionDays);
-  const sockets = { connections, hub, accept: createWebSockets(rules, monotonicMs), openSession, openInterceptor };
+  const sockets = { connections, delivery, accept: createWebSockets(rules, monotonicMs), openSession, openInterceptor };
   return {
     handlers: {
       socket: createSocketRoute('seconds', sockets),
       socketMs: createSocketRoute('milliseconds', sockets),
       reportStream: createEventRoute(
-        { reports: store.reports, hub, eventIds, longWork, rules, monotonicMs, oldestMs },
+        { reports: store.reports, delivery, eventIds, longWork, rules, monotonicMs, oldestMs },
         eventIds,
         connections,
         openSession,
@@ -89,12 +89,12 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       ),
     },
     opened: connections.opened,
-    position: hub.position,
+    position: delivery.position,
     drain: async (deadlineMs) => {
       await connections.drain(deadlineMs);
       stopReviews();
       clearInterval(timer);
-      hub.close();
+      delivery.close();
     },
   };
 };
@@ -172,7 +172,7 @@ const checkOrigin = (origin: string | undefined, origins: readonly string[]): vo
 
 type SocketRouteParts = {
   readonly connections: Connections;
-  readonly hub: Hub;
+  readonly delivery: LiveDelivery;
   readonly accept: ReturnType<typeof createWebSockets>;
   readonly openSession: (opened: Opened) => Session;
   readonly openInterceptor: OpenInterceptor | undefined;
@@ -192,7 +192,7 @@ const createSocketRoute =
       takeOver: (response, headers) => {
         response.detachSocket(upgrade.request.socket);
         if (!upgrade.socket.readable || !upgrade.socket.writable) return void upgrade.socket.destroy(); // it is gone already
-        const { hub, accept, openSession, openInterceptor } = parts;
+        const { delivery, accept, openSession, openInterceptor } = parts;
         const session = openSession(opened);
         const interceptor = openInterceptor && createInterceptorBefore(openInterceptor, { ...opened, form, origin });
         const socket = accept(
@@ -203,7 +203,7 @@ const createSocketRoute =
           interceptor?.isSilent,
         );
         const connection = interceptor?.open(socket) ?? socket;
-        session.start(connection, hub.subscribe(form, feedIds, connection.deliver));
+        session.start(connection, delivery.subscribe(form, feedIds, connection.deliver));
       },
     };
   };

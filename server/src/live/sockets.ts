@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from '../http/routes/context.ts';
 import type { Tally } from './connections.ts';
 import { type Ending, endings, type LiveConnection } from './connections.ts';
-import type { Burst, Deliver } from './hub.ts';
+import type { Burst, Deliver } from './live-delivery.ts';
 
 /** Bytes of one client message: none is read, so a small one is ignored and a larger one ends the connection with 1009. */
 const messageBytesMax = 4_096;
@@ -208,7 +208,7 @@ const watch = (held: Held, onClose: (code: number) => void): void => {
   webSocket.on('close', (code) => onClose(held.ended === undefined ? code : endings[held.ended].code));
   socket.on('data', (chunk: Buffer) => take(held, 0, chunk.length) || end(held, 'too_many_frames'));
   // Both close frames have passed: a client may keep its side open for as long as it likes, and some do until they have connected again.
-  // One whose frames made no sense has not seen ours yet; the guard ends it a second later.
+  // One whose frames made no sense has not seen ours yet; the connection limits ends it a second later.
   socket.on('finish', () => held.isBroken || held.socket.destroy());
 };
 

@@ -1,15 +1,15 @@
 // The reading half of a node: the public listener over a store, with live delivery, limits and usage.
 import { setFlagsFromString } from 'node:v8';
 import { createLongWork } from '../access/long-work.ts';
-import { viewOfNetwork } from '../access/network-view.ts';
 import type { SecretBox } from '../access/secrets.ts';
+import { onlyStreamsOf } from '../access/streams-of-network.ts';
 import { createUsageCounter, type UsageCounter } from '../access/usage.ts';
 import { createUsedSignatures, type UseSignature } from '../access/used-signatures.ts';
+import type { ConnectionRules } from '../connections/connection-limits.ts';
 import { connectionsWithin } from '../connections/descriptors.ts';
-import type { GuardRules } from '../connections/guard.ts';
+import { countedAddressOf } from '../http/admission-control.ts';
 import { type ApiRules, createApi, type Limiters } from '../http/api.ts';
 import { explorerFolder, openExplorer } from '../http/explorer.ts';
-import { countedAddressOf } from '../http/gate.ts';
 import { watchLoad } from '../http/overload.ts';
 import { type ListenOptions, openHttpServer } from '../http/server.ts';
 import { withSignIn } from '../http/sign-in.ts';
@@ -77,7 +77,7 @@ export async function openReadPath(parts: ReadPathParts): Promise<ReadPath> {
   const { settings, store, observe, limiters, hooks = {} } = parts;
   setFlagsFromString(inlining);
   const longWork = createLongWork(monotonicMs);
-  const view = viewOfNetwork(parts.view, settings.network);
+  const view = onlyStreamsOf(parts.view, settings.network);
   const wrapping = hooks.wrap?.({ reports: store.reports, view, monotonicMs });
   const live = await openLive({
     store,
@@ -211,7 +211,7 @@ const apiRulesOf = (settings: NodeSettings): ApiRules => ({
 
 /** What connections are counted by; a trusted proxy is not limited, since it forwards for many clients. */
 const peerAddressOf =
-  ({ trustedProxies }: ApiRules): GuardRules['addressOf'] =>
+  ({ trustedProxies }: ApiRules): ConnectionRules['addressOf'] =>
   (peer) =>
     trustedProxies.has(peer) ? undefined : countedAddressOf(peer);
 

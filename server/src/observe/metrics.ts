@@ -10,7 +10,7 @@ import {
   Histogram,
   Registry,
 } from 'prom-client';
-import { type DropReason, dropReasons } from '../connections/guard.ts';
+import { type DropReason, dropReasons } from '../connections/connection-limits.ts';
 import type { RequestEvent } from '../http/pipeline.ts';
 import { type ServedName, servedLabels } from '../http/target.ts';
 import { rejections } from '../ingest/rejections.ts';

@@ -11,11 +11,10 @@ import {
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, isIP, type Socket } from 'node:net';
 import { type ApiError, errorOf, statusOf } from '@sealpost/protocol';
-import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import {
   answerUnderWay,
-  type ConnectionGuard,
-  createConnectionGuard,
+  type ConnectionLimits,
+  createConnectionLimits,
   destroyOnError,
   endAfterAnswers,
   explainClientError,
@@ -24,7 +23,8 @@ import {
   letProcessEnd,
   parseFromStream,
   tlsOptions,
-} from '../connections/guard.ts';
+} from '../connections/connection-limits.ts';
+import { connectionsWithin, type DescriptorWatch, watchDescriptors } from '../connections/descriptors.ts';
 import { metricsContentType } from '../observe/metrics.ts';
 import type { Listener } from '../observe/observe.ts';
 import { timedOut, within } from '../runtime/deadline.ts';
@@ -103,7 +103,7 @@ export type OpsListener = {
 // Probes must see a failure within two seconds, and most give up after a second or a few.
 const answerMaxMsDefault = 1_500;
 const closeMaxMsDefault = 10_000;
-const guardRules = {
+const connectionRules = {
   connectionsMax: 256,
   connectionsPerAddress: 0, // probes, scrapers and senders may all come through one
   addressOf: () => undefined,
@@ -138,12 +138,12 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   });
   server.once('close', descriptors.stop);
   server.setTimeout(silenceMaxMs);
-  const guard = createConnectionGuard({
-    rules: { ...guardRules, connectionsMax: connectionsWithin(guardRules.connectionsMax, 'private').max },
+  const connectionLimits = createConnectionLimits({
+    rules: { ...connectionRules, connectionsMax: connectionsWithin(connectionRules.connectionsMax, 'private').max },
     monotonicMs: () => performance.now(),
     onDropped: (reason) => observe({ kind: 'connectionDropped', reason }),
   });
-  guard.watch(server, tls !== undefined);
+  connectionLimits.watch(server, tls !== undefined);
   server.on('secureConnection', parseFromStream);
   if (options.keepsProcess === false) letProcessEnd(server);
   await new Promise<void>((resolve, reject) => {
@@ -151,7 +151,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     server.listen(port, host, () => resolve(void server.off('error', reject)));
   }).catch((error: unknown) => {
     descriptors.stop();
-    guard.destroyAll();
+    connectionLimits.destroyAll();
     throw error;
   });
   // A connection that cannot be accepted, for example without a free descriptor, must not end the process.
@@ -161,7 +161,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
   const address = server.address() as AddressInfo; // it listens on a port
   return {
     url: `${tls ? 'https' : 'http'}://${urlHost(host)}:${address.port}`,
-    close: (ms = closeMaxMs) => closeServer(server, guard, ms),
+    close: (ms = closeMaxMs) => closeServer(server, connectionLimits, ms),
     useTls: (renewed) => secure?.setSecureContext({ ...tlsOptions, ...renewed }),
   };
 };
@@ -192,17 +192,17 @@ const renderRefusal = (error: ApiError): string => {
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 };
 
-const closeServer = (server: Server, guard: ConnectionGuard, deadlineMs: number): Promise<void> =>
+const closeServer = (server: Server, connectionLimits: ConnectionLimits, deadlineMs: number): Promise<void> =>
   new Promise((resolve) => {
     // Not the server's own list, which does not know a connection that asked for CONNECT or an upgrade.
-    const deadline = setTimeout(guard.destroyAll, deadlineMs);
+    const deadline = setTimeout(connectionLimits.destroyAll, deadlineMs);
     server.close(() => {
       clearTimeout(deadline);
-      guard.destroyAll();
+      connectionLimits.destroyAll();
       resolve();
     });
     server.closeIdleConnections();
-    guard.destroySilent();
+    connectionLimits.destroySilent();
   });
 
 type OpsAnswer = {

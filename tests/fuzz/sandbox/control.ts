@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest, METHODS } from 'node:http';
 import { createControl } from '../../../sandbox/src/control.ts';
-import { type SampleDirector, startSampleDirector } from '../../../sandbox/src/director.fixture.ts';
 import { eventTypes } from '../../../sandbox/src/scenario/event-table.ts';
 import { parseScenario } from '../../../sandbox/src/scenario/parse.ts';
+import { type SampleRunner, startSampleRunner } from '../../../sandbox/src/scenario-runner.fixture.ts';
 import { openOpsListener } from '../../../server/src/ops/ops.ts';
 import { shapeOf, type Target } from '../target.ts';
 
@@ -50,8 +50,8 @@ const read = (input: Buffer): Asked => {
 };
 
 export const openControl = async (): Promise<Target> => {
-  let sample: SampleDirector = await startSampleDirector({ events: [] });
-  const control = createControl(() => sample.director);
+  let sample: SampleRunner = await startSampleRunner({ events: [] });
+  const control = createControl(() => sample.runner);
   const listener = await openOpsListener({
     host: '127.0.0.1',
     port: 0,
@@ -76,8 +76,8 @@ export const openControl = async (): Promise<Target> => {
       sent.on('error', reject).end(body);
     });
   const startAgain = async (): Promise<void> => {
-    await sample.director.stop();
-    sample = await startSampleDirector({ events: [] });
+    await sample.runner.stop();
+    sample = await startSampleRunner({ events: [] });
   };
   return {
     seeds: seeds.map((one) => Buffer.from(JSON.stringify(one))),
@@ -95,7 +95,7 @@ export const openControl = async (): Promise<Target> => {
         assert.ok(text.length < 4_000, 'a problem repeats the whole request');
         return `${status} ${body.code} ${shapeOf(body.error)}`;
       }
-      parseScenario(JSON.parse(JSON.stringify(sample.director.record()))); // it throws unless the record is a scenario
+      parseScenario(JSON.parse(JSON.stringify(sample.runner.record()))); // it throws unless the record is a scenario
       const types = Array.isArray(body.events) ? body.events.map((event: unknown) => Object(event).type) : [];
       if (asked.method === 'POST') await startAgain();
       return `${status} ${asked.path.slice(0, 20)} ${[...new Set(types)].join().slice(0, 80)}`;
@@ -105,7 +105,7 @@ export const openControl = async (): Promise<Target> => {
       assert.equal(status, 200, 'the control API does not answer');
     },
     close: async () => {
-      await sample.director.stop();
+      await sample.runner.stop();
       await listener.close(0);
     },
   };

@@ -2,7 +2,7 @@
 
 import type { PlannedAccount, SandboxCredentials } from '@sealpost/sandbox/accounts';
 import type { Chain } from '@sealpost/sandbox/chain/chain';
-import type { SandboxState } from '@sealpost/sandbox/director';
+import type { SandboxState } from '@sealpost/sandbox/scenario-runner';
 import type { Node } from '@sealpost/server/node/node';
 import { formatNumberOf } from '../../formats.ts';
 import { printJson, type Session } from '../../session.ts';

@@ -1,7 +1,7 @@
 // The commands that control a running sandbox through its private listener: set, show, clear, record.
 import { writeFile } from 'node:fs/promises';
-import type { SandboxState } from '@sealpost/sandbox/director';
 import { eventRow, eventTypes } from '@sealpost/sandbox/scenario/event-table';
+import type { SandboxState } from '@sealpost/sandbox/scenario-runner';
 import type { ArgumentRow, OptionRow, PlainCommand } from '../../command.ts';
 import { type RawOptions, readJsonFile } from '../../command-options.ts';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';

@@ -1,14 +1,14 @@
-// Runs a sandbox until it is interrupted: node, simulated network, history, director. What was opened is closed in reverse, whatever fails.
+// Runs a sandbox until it is interrupted: node, simulated network, history, runner. What was opened is closed in reverse, whatever fails.
 import { join } from 'node:path';
 import { accountRecord, deriveCredentials, readAccounts, type SandboxCredentials } from '@sealpost/sandbox/accounts';
 import { createAdministration, createOracles } from '@sealpost/sandbox/administration';
 import { createSandboxClock, type SandboxClock } from '@sealpost/sandbox/clock';
 import { createControl } from '@sealpost/sandbox/control';
-import { compileScenario, type Director, startDirector } from '@sealpost/sandbox/director';
 import { createFaults, type Faults } from '@sealpost/sandbox/faults/faults';
 import { SandboxError } from '@sealpost/sandbox/push/errors';
 import { pushReport } from '@sealpost/sandbox/push/push';
 import { ScenarioError } from '@sealpost/sandbox/scenario/parse';
+import { compileScenario, type ScenarioRunner, startScenarioRunner } from '@sealpost/sandbox/scenario-runner';
 import { sandboxStatus } from '@sealpost/sandbox/status';
 import { createSignInCodes } from '@sealpost/server/access/sign-in-code';
 import type { Settings } from '@sealpost/server/config/config';
@@ -74,7 +74,7 @@ const startSandbox = async (
   run: SandboxRun,
   closing: Closing,
   signal: AbortSignal,
-): Promise<Director | undefined> => {
+): Promise<ScenarioRunner | undefined> => {
   const { plan } = run;
   if (plan.hasChain && plan.chainUrl === undefined) await requireEvm();
   const { seed, size, scenario } = plan;
@@ -98,8 +98,8 @@ const startSandbox = async (
   const credentials = deriveCredentials(seed);
   const folder = await openSandboxFolder(session.cwd, run.dir, credentials);
   closing.add(folder.remove);
-  let director: Director | undefined;
-  const opened = await openSandboxNode(session, run, folder, credentials, { clock, faults, director: () => director });
+  let runner: ScenarioRunner | undefined;
+  const opened = await openSandboxNode(session, run, folder, credentials, { clock, faults, runner: () => runner });
   closing.add(() => opened.stop('the sandbox ended'));
   const { store, view, ingest } = opened.write;
   await registerNetwork(store, { ...credentials, name: 'sandbox', signerSet, streams, nowMs: startSecond * 1_000 });
@@ -117,7 +117,7 @@ const startSandbox = async (
   const chain = plan.hasChain ? await startChainOf(chainParts, closing) : undefined;
   const administer = createAdministration(store, view, oracles);
   const submit = (lines: readonly string[]) => submitPatiently(ingest, lines, signal);
-  director = await startDirector({
+  runner = await startScenarioRunner({
     clock,
     source: await source,
     faults,
@@ -142,7 +142,7 @@ const startSandbox = async (
     series: prices.acts,
     monotonicMs: () => performance.now(),
   });
-  closing.add(director.stop);
+  closing.add(runner.stop);
   if (cast.isNow) clock.step(Math.max(0, session.nowMs() - startSecond * 1_000));
   if (!plan.isPaused) clock.resume();
   writeSandboxProfile(folder, opened.url, credentials);
@@ -152,12 +152,12 @@ const startSandbox = async (
     accounts,
     folder,
     plan,
-    state: director.state(),
+    state: runner.state(),
     chain,
     hasExplorer: run.settings.explorer,
     json: run.json,
   });
-  return director;
+  return runner;
 };
 
 const startChainOf = async (parts: Parameters<typeof openSandboxChain>[0], closing: Closing): Promise<SandboxChain> => {
@@ -181,7 +181,7 @@ const asUsageOf = <T>(read: () => T): T => {
 type NodeParts = {
   readonly clock: SandboxClock;
   readonly faults: Faults;
-  readonly director: () => Director | undefined;
+  readonly runner: () => ScenarioRunner | undefined;
 };
 
 const openSandboxNode = async (
@@ -189,7 +189,7 @@ const openSandboxNode = async (
   { settings, isLogAsked }: SandboxRun,
   folder: SandboxFolder,
   { userId, secret, ingestToken }: SandboxCredentials,
-  { clock, faults, director }: NodeParts,
+  { clock, faults, runner }: NodeParts,
 ): Promise<Node> => {
   const toStderr = (line: string): void => void session.stderr.write(line);
   const starting = watchStart((text) => toStderr(`${text}\n`));
@@ -205,7 +205,7 @@ const openSandboxNode = async (
         reportNowMs: clock.nowMs,
         wrap: faults.wrap,
         status: () => ({ sandbox: sandboxStatus(clock, faults) }),
-        privateRoute: { path: '/sandbox', handle: createControl(director) },
+        privateRoute: { path: '/sandbox', handle: createControl(runner) },
         signIn: { codes: createSignInCodes(secret, session.nowMs), credentials: { userId, secret } },
       },
     });

@@ -1,6 +1,7 @@
 // The state of a sandbox as text for a terminal.
-import type { SandboxState, TimedEvent } from '@sealpost/sandbox/director';
+
 import { formatFault } from '@sealpost/sandbox/faults/parse';
+import type { SandboxState, TimedEvent } from '@sealpost/sandbox/scenario-runner';
 
 const describeEvent = ({ type, time, at: _, ...fields }: TimedEvent): string => {
   const words = Object.entries(fields).map(([name, value]) => {

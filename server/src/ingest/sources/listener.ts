@@ -3,7 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '@sealpost/protocol';
-import { noteAnswer } from '../../connections/guard.ts';
+import { noteAnswer } from '../../connections/connection-limits.ts';
 import { continueIfAsked } from '../../runtime/expectation.ts';
 import { StoreError } from '../../store/store.ts';
 import { createResumingSender, type Ingest } from '../ingest.ts';

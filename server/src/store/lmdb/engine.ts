@@ -25,6 +25,7 @@ import type { WritingTimes } from '../write-state.ts';
 import { createLmdbAdmin, createLmdbRetention } from './admin.ts';
 import type { CandleSlice } from './candles.ts';
 import { checkAdministration, checkAgreement, scanSlice } from './check.ts';
+import { type CrashMarker, leaveCrashMarker } from './crash-marker.ts';
 import { type Environment, openEnvironment } from './environment.ts';
 import { openFailure } from './failure.ts';
 import { checkFormat, lineageOfStore, prepareReports } from './format.ts';
@@ -33,13 +34,12 @@ import { corruptStore, hasPages, pagesFile } from './pages-file.ts';
 import { createReportReader, type DamagedPage, renderPage, toPage } from './read/report-reader.ts';
 import type { FoundReports } from './read/runs.ts';
 import { countStreams, openMeta, openReportTables, type ReportTables, readCounters } from './report-tables.ts';
-import { leaveRunningMark, type RunningMark } from './running-mark.ts';
 import { createLmdbUsage } from './usage.ts';
-import { holdPlace, takePlace, type WriterPlace } from './write/fence.ts';
 import { listQuarantine } from './write/quarantine.ts';
 import { usedBytes } from './write/retention.ts';
 import { type Closings, createClosings, openWriter, type Writer, type WriterOptions } from './write/writer.ts';
 import { isBeingWritten, takeWriterLock } from './write/writer-lock.ts';
+import { holdWriterToken, takeWriterToken, type WriterToken } from './write/writer-token.ts';
 
 /** How often a process that only reads looks for new reports, for its listeners, unless it is told of them. */
 const appendPollMs = 20;
@@ -133,8 +133,8 @@ const isOnReadOnlyMedia = (folder: string): boolean => {
  * Leaves the mark before LMDB reads anything of the store, since either environment may crash it, and says what the one before left (D173). The
  * mark of a process that is still writing is its own: this one is about to be refused.
  */
-const markStart = (reportsFolder: string, tell: (event: StoreEvent) => void): RunningMark => {
-  const mark = leaveRunningMark(reportsFolder, isBeingWritten(reportsFolder));
+const markStart = (reportsFolder: string, tell: (event: StoreEvent) => void): CrashMarker => {
+  const mark = leaveCrashMarker(reportsFolder, isBeingWritten(reportsFolder));
   if (mark.unexpectedEnds > 0) tell({ kind: 'endedUnexpectedly', times: mark.unexpectedEnds });
   return mark;
 };
@@ -143,7 +143,7 @@ const openAdministration = (
   folder: string,
   isReadOnly: boolean,
   closings: Closings,
-  mark: RunningMark | undefined,
+  mark: CrashMarker | undefined,
 ): Environment => {
   try {
     return openEnvironment(folder, isReadOnly, closings.administration);
@@ -156,14 +156,14 @@ const openAdministration = (
 const lockOrClose = async (
   admin: Environment,
   reportsFolder: string,
-  place: WriterPlace,
+  place: WriterToken,
   damage: DamageLog,
-  mark: RunningMark | undefined,
+  mark: CrashMarker | undefined,
 ): Promise<() => void> => {
   try {
     const unlock = takeWriterLock(admin, reportsFolder, place, damage);
     mark?.leave();
-    holdPlace(admin, place);
+    holdWriterToken(admin, place);
     return unlock;
   } catch (error) {
     await admin.root.close();
@@ -179,7 +179,7 @@ type OpenReports = { readonly environment: Environment; readonly tables: ReportT
 const openReports = (
   reportsFolder: string,
   folder: string,
-  place: WriterPlace | undefined,
+  place: WriterToken | undefined,
   damage: DamageLog,
   closings: Closings,
 ): OpenReports => {
@@ -188,8 +188,8 @@ const openReports = (
     checkFormat(openMeta(environment), folder, damage);
     const tables = openReportTables(environment);
     if (place !== undefined) {
-      takePlace(environment, place, damage);
-      holdPlace(environment, place);
+      takeWriterToken(environment, place, damage);
+      holdWriterToken(environment, place);
       prepareReports(environment, tables, damage);
     }
     return { environment, tables };

@@ -5,7 +5,7 @@ import type { DamageLog } from '../damage.ts';
 import { openRun } from '../format/report-run.ts';
 import { CorruptRecordError } from '../store.ts';
 import { type Environment, openTable, type Table } from './environment.ts';
-import { fenceTable } from './write/fence.ts';
+import { writerTokenTable } from './write/writer-token.ts';
 
 export type ReportTables = {
   /** Format, identity, counters, last position. */
@@ -23,7 +23,7 @@ export type ReportTables = {
   /** First position of a batch → the keys that it stored, in order. */
   readonly appended: Table;
   readonly quarantine: Table;
-  /** Who may write (write/fence.ts). */
+  /** Who may write (write/writer-token.ts). */
   readonly writer: Table;
 };
 
@@ -39,7 +39,7 @@ export const openReportTables = (environment: Environment): ReportTables => ({
   dayCandles: openTable(environment, 'dayCandles'),
   appended: openTable(environment, 'appended'),
   quarantine: openTable(environment, 'quarantine'),
-  writer: openTable(environment, fenceTable),
+  writer: openTable(environment, writerTokenTable),
 });
 
 /** Key of a report or a run: ordered by stream, then by time. */

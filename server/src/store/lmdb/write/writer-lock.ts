@@ -1,11 +1,11 @@
-// The lock that allows one process per folder to write reports. The fence in the database stops a writer that was replaced (D136).
+// The lock that allows one process per folder to write reports. The token in the database stops a writer that was replaced (D136).
 import { join } from 'node:path';
 import { claimLock, giveLockBack, isLocked, keepLock } from '../../../runtime/process-lock.ts';
 import type { DamageLog } from '../../damage.ts';
 import { StoreError } from '../../store.ts';
 import type { Environment } from '../environment.ts';
 import { writeFailure } from '../failure.ts';
-import { takePlace, type WriterPlace } from './fence.ts';
+import { takeWriterToken, type WriterToken } from './writer-token.ts';
 
 const lockOf = (folder: string): string => join(folder, 'writer.lock');
 
@@ -16,12 +16,12 @@ const lockOf = (folder: string): string => join(folder, 'writer.lock');
 export const takeWriterLock = (
   arbiter: Environment,
   folder: string,
-  place: WriterPlace,
+  place: WriterToken,
   damage: DamageLog,
 ): (() => void) => {
   const [path, { token }] = [lockOf(folder), place];
   try {
-    takePlace(arbiter, place, damage, () => claimLock(path, token, (pid) => lockedError(folder, pid)));
+    takeWriterToken(arbiter, place, damage, () => claimLock(path, token, (pid) => lockedError(folder, pid)));
   } catch (error) {
     giveLockBack(path, token);
     throw writeFailure(folder, error);

@@ -21,10 +21,10 @@ import { type Environment, neverReopened, openEnvironment } from '../environment
 import { openReportTables } from '../report-tables.ts';
 import { addUsage } from '../usage.ts';
 import { type ExitGate, enterGate } from './exit-gate.ts';
-import { holdPlace, probeWriting, type WriterPlace } from './fence.ts';
 import { addToQuarantine } from './quarantine.ts';
 import { createReportAppender } from './report-writer.ts';
 import { trimSlice } from './retention.ts';
+import { holdWriterToken, probeWriting, type WriterToken } from './writer-token.ts';
 
 /** What the thread is asked to do. `reopen` has no answer: the reading side of the process has released the environment. */
 export type WriterRequest =
@@ -68,7 +68,7 @@ export type WriterSettings = {
   readonly folder: string;
   readonly files: StoreFiles;
   /** Absent where only usage is added. */
-  readonly place: WriterPlace | undefined;
+  readonly place: WriterToken | undefined;
   /** How often this thread closed the reports' environment, and the administrative one, to have them opened again. */
   readonly closings: Int32Array<SharedArrayBuffer>;
   readonly checkReadersEveryMs: number;
@@ -81,10 +81,10 @@ const { act: inAct, leave } = enterGate(gate);
 const say = (message: ThreadMessage<WriterAnswer, WriterRemark>): void => parentPort?.postMessage(message);
 const damage = createDamageLog((damaged) => say({ remark: { damaged } }));
 
-const openWriting = (writerPlace: WriterPlace) => {
+const openWriting = (writerPlace: WriterToken) => {
   const environment = openEnvironment(join(folder, 'reports'), false, neverReopened(files.reports));
   try {
-    holdPlace(environment, writerPlace);
+    holdWriterToken(environment, writerPlace);
     const tables = openReportTables(environment);
     const writer = createReportAppender(environment, tables, damage);
     return { environment, tables, writer };
@@ -136,7 +136,7 @@ const withAdministration = (act: (environment: Environment) => void): void => {
   if (isAdministrationRefused) throw beingReopened();
   const environment = openEnvironment(join(folder, 'admin'), false, neverReopened(files.admin));
   try {
-    if (place !== undefined) holdPlace(environment, place);
+    if (place !== undefined) holdWriterToken(environment, place);
     act(environment);
   } catch (error) {
     isAdministrationRefused = environment.isRefused();

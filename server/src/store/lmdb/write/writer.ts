@@ -23,7 +23,6 @@ import { createWriteState, type WriteState } from '../../write-state.ts';
 import type { SharedEnvironment } from '../environment.ts';
 import { isShortOfSpace, writeFailure } from '../failure.ts';
 import { watchExit } from './exit-gate.ts';
-import type { WriterPlace } from './fence.ts';
 import type {
   PackedBatch,
   StoreFiles,
@@ -34,6 +33,7 @@ import type {
   WriterRequest,
   WriterSettings,
 } from './writer-thread.ts';
+import type { WriterToken } from './writer-token.ts';
 
 export type Writer = {
   /** Resolves once the thread has opened the store; rejects when it ends before. */
@@ -57,7 +57,7 @@ export type WriterOptions = {
   readonly folder: string;
   readonly files: StoreFiles;
   /** Absent where only usage is added; then the thread is started by the first addition. */
-  readonly place: WriterPlace | undefined;
+  readonly place: WriterToken | undefined;
   readonly tell: (event: StoreEvent) => void;
   /** Made by `createClosings`, and known to the environments that this thread reads. */
   readonly closings: Closings;

@@ -15,10 +15,10 @@ import { compileEvent, type ScenarioAct, secondOfEvent } from './scenario/compil
 import { durationSeconds, type ScenarioEvent } from './scenario/event-table.ts';
 import { type Scenario, ScenarioError } from './scenario/parse.ts';
 
-/** What a director needs of the faults. */
+/** What a scenario runner needs of the faults. */
 export type FaultControls = Pick<Faults, 'add' | 'remove' | 'clear' | 'mark' | 'list' | 'requests'>;
 
-export type DirectorParts = {
+export type ScenarioRunnerParts = {
   readonly clock: SandboxClock;
   readonly source: SandboxSource;
   readonly faults: FaultControls;
@@ -72,7 +72,7 @@ export type SandboxState = {
 /** An event with the time at which it happens, and the report that it pushed. */
 export type TimedEvent = ScenarioEvent & { readonly time: string; readonly report?: ReportJson };
 
-export type Director = {
+export type ScenarioRunner = {
   readonly state: () => SandboxState;
   /**
    * Applies events; without `at` they are at once, which for reports is the next second. If one of them cannot be, none is applied. Time moves on to the
@@ -101,7 +101,7 @@ export const problemOf = ({ second }: ScenarioAct, error: unknown): string => {
 };
 
 /** Starts to direct: the events of the scenario are scheduled, and the feed runs. */
-export const startDirector = async (parts: DirectorParts): Promise<Director> => {
+export const startScenarioRunner = async (parts: ScenarioRunnerParts): Promise<ScenarioRunner> => {
   const { clock, source, faults } = parts;
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
@@ -133,7 +133,7 @@ export const startDirector = async (parts: DirectorParts): Promise<Director> => 
   for (const act of acts.filter(isFirst)) await performLater(act);
   const feed = startSandboxFeed({ ...parts, perform: performLater });
   for (const act of acts) if (!isFirst(act)) feed.schedule(act);
-  const set: Director['set'] = async (events) => {
+  const set: ScenarioRunner['set'] = async (events) => {
     record.requireRoom(events);
     checkSteps(events);
     const next = Math.max(feed.nextSecond(), Math.floor(clock.nowMs() / 1_000) + 1);
@@ -178,7 +178,7 @@ export const compileScenario = ({
   startSecond,
   streams,
   specs,
-}: Pick<DirectorParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) => {
+}: Pick<ScenarioRunnerParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) => {
   const firstIds = new Set<string>();
   return scenario.events.map((event, i) => {
     const path = `events[${i}]`;
@@ -201,7 +201,7 @@ export const compileScenario = ({
 
 const simulatedOnly: readonly string[] = ['level', 'jump', 'drift', 'volatility', 'crash', 'depeg', 'freeze', 'market'];
 
-const checkReplayed = (specs: DirectorParts['specs'], event: ScenarioEvent, path: string): void => {
+const checkReplayed = (specs: ScenarioRunnerParts['specs'], event: ScenarioEvent, path: string): void => {
   const { type } = event;
   if (specs === undefined && type === 'outage' && event.recovery === 'backfill')
     throw new ScenarioError(path === '' ? 'recovery' : `${path}.recovery`, 'is "backfill", which a replay cannot do.');
@@ -212,10 +212,15 @@ const checkReplayed = (specs: DirectorParts['specs'], event: ScenarioEvent, path
     );
 };
 
-const planAll = (parts: DirectorParts, events: readonly ScenarioEvent[], next: number) =>
+const planAll = (parts: ScenarioRunnerParts, events: readonly ScenarioEvent[], next: number) =>
   events.map((event, i) => plan(parts, event, next + pushesBefore(events, i), events.length === 1 ? '' : `[${i}]`));
 
-const plan = ({ streams, startSecond, specs }: DirectorParts, event: ScenarioEvent, next: number, path: string) => {
+const plan = (
+  { streams, startSecond, specs }: ScenarioRunnerParts,
+  event: ScenarioEvent,
+  next: number,
+  path: string,
+) => {
   const second = event.at === undefined ? next : secondOfEvent(event, startSecond, path);
   if (second < next)
     throw new ScenarioError(`${path}${path === '' ? '' : '.'}at`, `is ${event.at}, expected ${isoOf(next)} or later.`);
@@ -280,7 +285,7 @@ const stepBy = async (clock: SandboxClock, feed: Feed, ms: number, ended: AbortS
 };
 
 const stateOf = (
-  { clock, seed, startSecond, streams, scenario, faults, monotonicMs }: DirectorParts,
+  { clock, seed, startSecond, streams, scenario, faults, monotonicMs }: ScenarioRunnerParts,
   { own, lastSet }: EventRecord,
   feed: Pick<Feed, 'counts'>,
   anchor: { readonly timeMs: number; readonly realMs: number },
@@ -324,7 +329,7 @@ const namingFault = ({ kind }: FaultAct, path: string, work: () => void): void =
 const round = (value: number): number => Math.round(value * 10) / 10;
 
 const recordOf = (
-  { seed, startSecond, past, speed, specs, scenario }: DirectorParts,
+  { seed, startSecond, past, speed, specs, scenario }: ScenarioRunnerParts,
   recorded: readonly RecordedEvent[],
 ): Record<string, unknown> => ({
   ...(scenario.name !== undefined && { name: scenario.name }),

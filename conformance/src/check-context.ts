@@ -10,7 +10,7 @@ import { createSample, isAlwaysOn, type ReportingStream, type Sample, targets } 
 import { MismatchError, SkipError } from './verdict.ts';
 
 /** The bounds that checks compare with. */
-export type ProbeRules = {
+export type CheckRules = {
   /** How far a signed timestamp may be from the server's clock. */
   readonly skewMaxMs: number;
   /** An answer or a frame that takes longer is late. */
@@ -29,8 +29,8 @@ export type FreshReport = {
   readonly atMs: number;
 };
 
-export type Probe = {
-  readonly rules: ProbeRules;
+export type CheckContext = {
+  readonly rules: CheckRules;
   readonly ask: Ask;
   readonly requester: Requester;
   readonly pace: Pace;
@@ -54,11 +54,11 @@ export type Probe = {
   readonly close: () => void;
 };
 
-export type ProbeParts = {
+export type CheckContextParts = {
   readonly wsUrl: URL;
   readonly requester: Requester;
   readonly pace: Pace;
-  readonly rules: ProbeRules;
+  readonly rules: CheckRules;
   readonly timeoutMs: number;
   readonly feedIds: readonly string[];
   readonly hiddenIds: readonly string[];
@@ -70,7 +70,7 @@ const pollMs = 25;
 /** REST is asked this often for a new report. */
 const restPollMs = 250;
 
-export const createProbe = (parts: ProbeParts): Probe => {
+export const createCheckContext = (parts: CheckContextParts): CheckContext => {
   const { requester, rules, signal } = parts;
   const pool = createReportPool();
   const ask: Ask = async (target, changes) => {
@@ -79,13 +79,13 @@ export const createProbe = (parts: ProbeParts): Probe => {
     return answer;
   };
   const sample = createSample(ask, parts.feedIds);
-  const until: Probe['until'] = async (holds, maxMs) => {
+  const until: CheckContext['until'] = async (holds, maxMs) => {
     const endMs = performance.now() + maxMs;
     while (!holds() && performance.now() < endMs) await sleep(pollMs, undefined, { signal });
     return holds();
   };
   const watches: Watch[] = [];
-  const handshake: Probe['handshake'] = async (target, changes = {}) => {
+  const handshake: CheckContext['handshake'] = async (target, changes = {}) => {
     const request: RequestToSend = { method: 'GET', target, signed: {}, headers: {}, ...changes, isUpgrade: true };
     await parts.pace.turn(target.split('?', 1)[0] ?? target, signal);
     signal.throwIfAborted(); // a connection that opens after the run would stay open
@@ -104,9 +104,10 @@ export const createProbe = (parts: ProbeParts): Probe => {
     const feedIds = (await sample.streams()).map(({ feedId }) => feedId);
     return handshake(`/api/v${version}/ws?feedIDs=${feedIds.join(',')}`, changes);
   };
-  const watch: Probe['watch'] = (version) => share(`v${version}`, async () => requireOpen(await subscribe(version)));
+  const watch: CheckContext['watch'] = (version) =>
+    share(`v${version}`, async () => requireOpen(await subscribe(version)));
   let waiting: Promise<FreshReport | undefined> | undefined;
-  const probe: Probe = {
+  const context: CheckContext = {
     rules,
     ask,
     requester,
@@ -119,7 +120,7 @@ export const createProbe = (parts: ProbeParts): Probe => {
     watchOrigin: (origin) => share(`origin ${origin}`, () => subscribe(1, { headers: { 'X-Cll-Origin': origin } })),
     handshake,
     newReport: () => {
-      waiting ??= waitForReport(probe, signal);
+      waiting ??= waitForReport(context, signal);
       return waiting;
     },
     until,
@@ -127,7 +128,7 @@ export const createProbe = (parts: ProbeParts): Probe => {
       for (const one of watches) one.end();
     },
   };
-  return probe;
+  return context;
 };
 
 const requireOpen = async (watch: Watch): Promise<Watch> => {
@@ -146,7 +147,7 @@ const awaited = (streams: readonly ReportingStream[]): readonly ReportingStream[
 };
 
 const waitForReport = async (
-  { ask, sample, watch, rules }: Probe,
+  { ask, sample, watch, rules }: CheckContext,
   signal: AbortSignal,
 ): Promise<FreshReport | undefined> => {
   const streams = awaited(await sample.reporting());

@@ -27,7 +27,7 @@ export type UnreadRules = {
   readonly unreadBytesPerAccount: number;
 };
 
-export type GuardRules = UnreadRules & {
+export type ConnectionRules = UnreadRules & {
   /** Connections open at once. Near it, those that never authenticated are dropped for new ones, oldest first. */
   readonly connectionsMax: number;
   /** Connections of one address; 0: as many as there are. */
@@ -36,8 +36,8 @@ export type GuardRules = UnreadRules & {
   readonly addressOf: (peer: string) => string | undefined;
 };
 
-export type GuardParts = {
-  readonly rules: GuardRules;
+export type ConnectionLimitParts = {
+  readonly rules: ConnectionRules;
   readonly monotonicMs: () => number;
   readonly onDropped: (reason: DropReason) => void;
 };
@@ -175,8 +175,8 @@ export const explainClientError = (error: NodeJS.ErrnoException): ApiError => {
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 };
 
-/** What a guard knows of its connections. */
-type Table = GuardParts & {
+/** What a connection limits knows of its connections. */
+type Table = ConnectionLimitParts & {
   readonly open: Set<Connection>;
   /** Those that have not shaken hands, by their ends. */
   readonly handshaking: Map<string, Connection>;
@@ -189,9 +189,9 @@ type Table = GuardParts & {
   readonly unread: ReturnType<typeof createUnread>;
 };
 
-export type ConnectionGuard = ReturnType<typeof createConnectionGuard>;
+export type ConnectionLimits = ReturnType<typeof createConnectionLimits>;
 
-export const createConnectionGuard = (parts: GuardParts) => {
+export const createConnectionLimits = (parts: ConnectionLimitParts) => {
   const { rules, monotonicMs } = parts;
   const table: Table = {
     ...parts,
@@ -265,7 +265,7 @@ const admit = (table: Table, raw: Socket, isTls: boolean): void => {
   else if (open.size > rules.connectionsMax) connection.drop('connections');
 };
 
-const authenticatedMax = ({ connectionsMax }: GuardRules): number =>
+const authenticatedMax = ({ connectionsMax }: ConnectionRules): number =>
   connectionsMax - Math.floor(connectionsMax * reserveShare);
 
 /** Counts a connection for its account. Where accounts take what is kept free for others, the one that has most loses its oldest. */

@@ -7,7 +7,7 @@ import type { UseSignature } from '../access/used-signatures.ts';
 import { type AddressSet, limitedNetworkOf } from '../runtime/ip-address.ts';
 import { hasAuth, type RequestHeaders } from './headers.ts';
 
-export type GateRules = {
+export type AdmissionRules = {
   readonly requestsPerSecond: number;
   readonly anonymousRequestsPerSecond: number;
   readonly publicRequestsPerSecond: number;
@@ -17,22 +17,22 @@ export type GateRules = {
   readonly origins: readonly string[];
 };
 
-export type GateParts = {
+export type AdmissionParts = {
   readonly authenticator: Authenticator;
   /** One for accounts, one for addresses: neither can push the other out of its table. */
   readonly accounts: RateLimiter;
   readonly addresses: RateLimiter;
-  readonly rules: GateRules;
+  readonly rules: AdmissionRules;
   readonly useSignature: UseSignature;
   readonly monotonicMs: () => number;
   readonly readableOf: (userId: string) => ReadonlySet<FeedId>;
 };
 
-export type Gate = ReturnType<typeof createGate>;
+export type AdmissionControl = ReturnType<typeof createAdmissionControl>;
 
 /** Makes what to throw for an error: a 401 counts against its address, which gets 429 for too many of them. */
 const createFailures =
-  ({ addresses, rules, monotonicMs }: GateParts) =>
+  ({ addresses, rules, monotonicMs }: AdmissionParts) =>
   (error: unknown, address: string): unknown => {
     if (!(error instanceof ApiError) || statusOf(error) !== 401) return error;
     const { allowed } = addresses.take(`failure ${address}`, rules.failuresPerSecond, monotonicMs());
@@ -41,7 +41,7 @@ const createFailures =
 
 /** Uses up the signature of a live request, before anything of the account's is counted: a replay costs it nothing (D250). */
 const createSignatureUse =
-  ({ useSignature, rules }: GateParts, failureOf: ReturnType<typeof createFailures>) =>
+  ({ useSignature, rules }: AdmissionParts, failureOf: ReturnType<typeof createFailures>) =>
   async ({ userId }: Caller, headers: RequestHeaders, address: string): Promise<void> => {
     const signature = String(headers.signature).toLowerCase(); // it was verified
     const origin = rules.origins.find((one) => one === headers.origin);
@@ -51,7 +51,7 @@ const createSignatureUse =
     if (refusal !== undefined) throw failureOf(errorOf(refusal), address);
   };
 
-export const createGate = (parts: GateParts) => {
+export const createAdmissionControl = (parts: AdmissionParts) => {
   const { authenticator, accounts, addresses, rules, monotonicMs, readableOf } = parts;
   const limitOf = (caller: Caller, name: RouteName): number =>
     caller.rateLimits[name] ?? caller.rateLimits['*'] ?? rules.requestsPerSecond;

@@ -1,15 +1,15 @@
-// A director over the real simulated network, in this thread, whose reports are kept as lines.
+// A runner over the real simulated network, in this thread, whose reports are kept as lines.
 
 import type { LineResult } from '@sealpost/server/ingest/report-line';
 import { createScenarioSimulation, createSpecStream } from '@sealpost/simulator';
 import { createSandboxClock, type SandboxClock } from './clock.ts';
-import { compileScenario, type Director, startDirector } from './director.ts';
 import { createFaults } from './faults/faults.ts';
 import type { ScenarioAct } from './scenario/compile.ts';
 import { parseScenario } from './scenario/parse.ts';
+import { compileScenario, type ScenarioRunner, startScenarioRunner } from './scenario-runner.ts';
 
-export type SampleDirector = {
-  readonly director: Director;
+export type SampleRunner = {
+  readonly runner: ScenarioRunner;
   readonly clock: SandboxClock;
   /** Every report so far. */
   readonly lines: readonly string[];
@@ -21,8 +21,8 @@ export type SampleDirector = {
 
 export const sampleStart = Date.parse('2026-03-13T14:30:00Z') / 1_000;
 
-/** Starts the director of a scenario, paused at the scenario's start. */
-export const startSampleDirector = async (json: Record<string, unknown>): Promise<SampleDirector> => {
+/** Starts the scenario runner of a scenario, paused at the scenario's start. */
+export const startSampleRunner = async (json: Record<string, unknown>): Promise<SampleRunner> => {
   const scenario = parseScenario({ streams: ['ETH/USD'], ...json });
   const { seed = 'test', at: startSecond = sampleStart, speed = 1, past = '0s', streams: specs = [] } = scenario;
   const streams = specs.map((spec) => createSpecStream('testnet', spec, startSecond).stream);
@@ -43,7 +43,7 @@ export const startSampleDirector = async (json: Record<string, unknown>): Promis
     code: null,
     message: null,
   };
-  const director = await startDirector({
+  const runner = await startScenarioRunner({
     clock,
     source: {
       deliver: async (from, to) => {
@@ -77,7 +77,7 @@ export const startSampleDirector = async (json: Record<string, unknown>): Promis
     monotonicMs: () => performance.now(),
   });
   const advance = async (seconds: number): Promise<void> => {
-    await director.set([{ type: 'step', by: `${seconds}s` }]);
+    await runner.set([{ type: 'step', by: `${seconds}s` }]);
   };
-  return { director, clock, lines, acts, advance };
+  return { runner, clock, lines, acts, advance };
 };

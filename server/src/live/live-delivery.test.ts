@@ -7,15 +7,15 @@ import { createSignedReports, millisecondStream, secondStream } from '../../../t
 import { openStore } from '../store/open.ts';
 import { CorruptRecordError, type ReportStore, type Store, type StoredReport } from '../store/store.ts';
 import { createCutOrder } from './cut-order.fixture.ts';
-import { type Burst, type Hub, openHub } from './hub.ts';
+import { type Burst, type LiveDelivery, openLiveDelivery } from './live-delivery.ts';
 import type { LiveForm } from './message.ts';
 
 const [first, exact] = [secondStream(1), millisecondStream(2)];
-const { report } = await createSignedReports('hub');
+const { report } = await createSignedReports('delivery');
 const now = 1_763_200_000;
 let folder: string;
 let store: Store;
-let hub: Hub | undefined;
+let delivery: LiveDelivery | undefined;
 const troubles: unknown[] = [];
 const delivered: [LiveForm, number][] = [];
 
@@ -26,24 +26,24 @@ beforeEach(async () => {
   delivered.length = 0;
 });
 afterEach(async () => {
-  hub?.close();
+  delivery?.close();
   await store.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-const open = async (reports: Partial<ReportStore> = {}): Promise<Hub> => {
-  hub = await openHub({
+const open = async (reports: Partial<ReportStore> = {}): Promise<LiveDelivery> => {
+  delivery = await openLiveDelivery({
     reports: { ...store.reports, ...reports },
     eventIds: { encode: String },
     feedIds: [first, exact],
     onDelivered: (form, count) => delivered.push([form, count]),
     onTrouble: (error) => troubles.push(error),
   });
-  return hub;
+  return delivery;
 };
 
 /** Notes what is delivered. */
-const subscribe = (to: Hub, form: LiveForm, ...feedIds: readonly FeedId[]) => {
+const subscribe = (to: LiveDelivery, form: LiveForm, ...feedIds: readonly FeedId[]) => {
   const positions: number[] = [];
   const bursts: Burst[] = [];
   const stop = to.subscribe(form, feedIds, (burst) => {
@@ -55,7 +55,7 @@ const subscribe = (to: Hub, form: LiveForm, ...feedIds: readonly FeedId[]) => {
 const at = (...seconds: readonly number[]): readonly StoredReport[] =>
   seconds.map((offset) => report(first, now + offset, now + offset));
 
-test('hub: a report that is stored after its position was read, and before it listens, is delivered', async () => {
+test('live delivery: a report that is stored after its position was read, and before it listens, is delivered', async () => {
   const { position, appendedAfter } = store.reports;
   const running = await open({
     position: async () => {
@@ -72,7 +72,7 @@ test('hub: a report that is stored after its position was read, and before it li
   await expect.poll(() => positions, { timeout: 2_000 }).toEqual([1]);
 });
 
-test('hub: earlier reports are not delivered; what is stored together arrives together', async () => {
+test('live delivery: earlier reports are not delivered; what is stored together arrives together', async () => {
   await store.reports.append(at(1, 2));
   const running = await open();
   const [one, none] = [subscribe(running, 'seconds', first), subscribe(running, 'seconds', exact)];
@@ -87,7 +87,7 @@ test('hub: earlier reports are not delivered; what is stored together arrives to
   expect(running.position()).toBe(4);
 });
 
-test('hub: subscribers of the same streams, in any order, share the bytes of a burst in one piece; others share its messages', async () => {
+test('live delivery: subscribers of the same streams, in any order, share the bytes of a burst in one piece; others share its messages', async () => {
   const running = await open();
   const same = [
     subscribe(running, 'seconds', first, exact),
@@ -107,7 +107,7 @@ test('hub: subscribers of the same streams, in any order, share the bytes of a b
   expect(inMilliseconds.bursts[0]?.messages.some((message) => burst?.messages.includes(message))).toBe(false);
 });
 
-test('hub: a late report goes to events alone, also when the newer one was stored before the hub began', async () => {
+test('live delivery: a late report goes to events alone, also when the newer one was stored before the delivery began', async () => {
   await store.reports.append(at(10));
   const running = await open();
   const [socket, events] = [subscribe(running, 'seconds', first), subscribe(running, 'event', first)];
@@ -116,7 +116,7 @@ test('hub: a late report goes to events alone, also when the newer one was store
   expect(socket.positions).toEqual([3, 5]);
 });
 
-test('hub: in seconds one report of a second goes out, in milliseconds all', async () => {
+test('live delivery: in seconds one report of a second goes out, in milliseconds all', async () => {
   const running = await open();
   const [seconds, milliseconds] = [subscribe(running, 'seconds', exact), subscribe(running, 'milliseconds', exact)];
   const ms = now * 1_000;
@@ -125,7 +125,7 @@ test('hub: in seconds one report of a second goes out, in milliseconds all', asy
   expect(seconds.positions).toEqual([1, 3]);
 });
 
-test('hub: a stopped subscriber gets nothing more, and one that follows it in its place does', async () => {
+test('live delivery: a stopped subscriber gets nothing more, and one that follows it in its place does', async () => {
   const running = await open();
   const [gone, alone, there] = [
     subscribe(running, 'seconds', first),
@@ -142,14 +142,14 @@ test('hub: a stopped subscriber gets nothing more, and one that follows it in it
   expect([...gone.positions, ...alone.positions]).toEqual([]);
 });
 
-test('hub: more reports than one read are all delivered, in order', async () => {
+test('live delivery: more reports than one read are all delivered, in order', async () => {
   const running = await open();
   const events = subscribe(running, 'event', first);
   await store.reports.append(at(...Array.from({ length: 300 }, (_, i) => i)));
   await expect.poll(() => events.positions).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
 });
 
-test('hub: a store that does not answer is retried, and nothing is lost', async () => {
+test('live delivery: a store that does not answer is retried, and nothing is lost', async () => {
   let failures = 2;
   const running = await open({
     appendedAfter: async (position, limit) => {
@@ -163,7 +163,7 @@ test('hub: a store that does not answer is retried, and nothing is lost', async 
   expect(troubles).toHaveLength(1);
 });
 
-test('hub: a store that lost the end of its order says so, and what is stored then is delivered', async () => {
+test('live delivery: a store that lost the end of its order says so, and what is stored then is delivered', async () => {
   const { reports, append, cut } = createCutOrder(at(1, 2, 3));
   const running = await open(reports);
   const events = subscribe(running, 'event', first);
@@ -181,7 +181,7 @@ test('hub: a store that lost the end of its order says so, and what is stored th
   expect(missed).toEqual([2]);
 });
 
-test('hub: what follows a part that is damaged is delivered after that is said', async () => {
+test('live delivery: what follows a part that is damaged is delivered after that is said', async () => {
   const [report] = at(9);
   let isDamaged = false;
   const running = await open({
@@ -198,7 +198,7 @@ test('hub: what follows a part that is damaged is delivered after that is said',
   await expect.poll(() => seen).toEqual(['missed before 9', 9]);
 });
 
-test('hub: a corrupt record is skipped and reported', async () => {
+test('live delivery: a corrupt record is skipped and reported', async () => {
   const running = await open({
     appendedAfter: async (position, limit) => {
       if (position === 0) throw new CorruptRecordError('broken');
@@ -211,7 +211,7 @@ test('hub: a corrupt record is skipped and reported', async () => {
   expect(troubles).toHaveLength(1);
 });
 
-test('hub: while reports cannot be read it retries at one pace, however many are stored, and reports that once', async () => {
+test('live delivery: while reports cannot be read it retries at one pace, however many are stored, and reports that once', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   let isAway = true;

@@ -4,7 +4,7 @@ import type { FeedId, NetworkType, Stream } from '@sealpost/protocol';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 
 /** The same view, without the streams of the other network. */
-export const viewOfNetwork = (view: AdminView, network: NetworkType): AdminView => {
+export const onlyStreamsOf = (view: AdminView, network: NetworkType): AdminView => {
   let from: AdminSnapshot | undefined;
   let shown: AdminSnapshot | undefined;
   return {

@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
 import { createCertificate } from '../../../tests/support/certificates.ts';
 import { type HttpListener, type ListenerEvent, type ListenOptions, openHttpServer } from '../http/server.ts';
-import { createStallWatch, createUnread, noteAnswer, noteChunked, type Unread } from './guard.ts';
+import { createStallWatch, createUnread, noteAnswer, noteChunked, type Unread } from './connection-limits.ts';
 
 const opened: HttpListener[] = [];
 const clients: Socket[] = [];
@@ -65,7 +65,7 @@ test.each([
   ['CONNECT', connectHead],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['an upgrade', upgrade],
-])('guard: a client that ignores our FIN after %s is cut', async (_, bytes) => {
+])('connection limits: a client that ignores our FIN after %s is cut', async (_, bytes) => {
   const { call, left } = await open();
   const socket = call();
   socket.write(bytes);
@@ -79,7 +79,7 @@ test.each([
   ['CONNECT', connectHead],
   ['an upgrade', upgrade],
   ['an answer that nobody reads', get('/large')],
-])('guard: %s does not keep a drain beyond its deadline', async (_, bytes) => {
+])('connection limits: %s does not keep a drain beyond its deadline', async (_, bytes) => {
   const { listener, call, left } = await open({}, (request, response) => {
     if (request.url === '/large') response.end(largeBody);
   });
@@ -90,7 +90,7 @@ test.each([
   expect(left()).toBe(0);
 });
 
-test('guard: a client that says nothing, or anything but TLS, does not keep a drain beyond its deadline', async () => {
+test('connection limits: a client that says nothing, or anything but TLS, does not keep a drain beyond its deadline', async () => {
   const { cert, key } = createCertificate('silent');
   const { listener, call, left } = await open({ tls: { cert, key } });
   const [silent, half] = [call(), call()];
@@ -101,7 +101,7 @@ test('guard: a client that says nothing, or anything but TLS, does not keep a dr
   silent.destroy();
 });
 
-test('guard: a TLS handshake that does not end within five seconds is cut, and a client that left before is forgotten', async () => {
+test('connection limits: a TLS handshake that does not end within five seconds is cut, and a client that left before is forgotten', async () => {
   const { cert, key } = createCertificate('slow');
   const { call, left, port } = await open({ tls: { cert, key } });
   const waiting = call();
@@ -116,7 +116,7 @@ test('guard: a TLS handshake that does not end within five seconds is cut, and a
   expect(left()).toBe(1);
 });
 
-test('guard: requests of one connection are handled one at a time, in their order', async () => {
+test('connection limits: requests of one connection are handled one at a time, in their order', async () => {
   const waiting: { readonly url: string; readonly response: ServerResponse }[] = [];
   const { call } = await open({}, ({ url = '' }, response) => void waiting.push({ url, response }));
   const socket = call();
@@ -133,7 +133,7 @@ test('guard: requests of one connection are handled one at a time, in their orde
   await expect.poll(() => answer.match(/answer\/./g)).toEqual(['answer/a', 'answer/b', 'answer/c']);
 });
 
-test('guard: a client that runs far ahead of its answers is cut, and reported', async () => {
+test('connection limits: a client that runs far ahead of its answers is cut, and reported', async () => {
   let handled = 0;
   const { call, left, dropped } = await open({}, () => {
     handled += 1;
@@ -145,7 +145,7 @@ test('guard: a client that runs far ahead of its answers is cut, and reported', 
   expect([handled, dropped()]).toEqual([1, ['pipelined']]);
 });
 
-test('guard: while one answer waits for its client, the next request is not begun', async () => {
+test('connection limits: while one answer waits for its client, the next request is not begun', async () => {
   let handled = 0;
   const { call, listener } = await open({}, (request, response) => {
     handled += 1;
@@ -159,7 +159,7 @@ test('guard: while one answer waits for its client, the next request is not begu
   expect(listener.counts().unreadBytes).toBeLessThanOrEqual(largeBody.length + 1_000);
 });
 
-test('guard: near the bound of connections the oldest that never authenticated goes first, and a new client gets in', async () => {
+test('connection limits: near the bound of connections the oldest that never authenticated goes first, and a new client gets in', async () => {
   const { call, left, dropped } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
     response.end('handled');
     if (request.url === '/account') noteAnswer(request.socket, 'an account');
@@ -181,7 +181,7 @@ test('guard: near the bound of connections the oldest that never authenticated g
   expect(new Set(dropped())).toEqual(new Set(['connections']));
 });
 
-test('guard: an account that authenticates on every connection loses its oldest ones, and others get in and stay', async () => {
+test('connection limits: an account that authenticates on every connection loses its oldest ones, and others get in and stay', async () => {
   const { call, left, dropped } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
     response.end('handled');
     noteAnswer(request.socket, request.url);
@@ -203,7 +203,7 @@ test('guard: an account that authenticates on every connection loses its oldest 
   expect(new Set(dropped())).toEqual(new Set(['connections']));
 });
 
-test('guard: an answer to a client that has left does not count it for its account, which would never lose its oldest again', async () => {
+test('connection limits: an answer to a client that has left does not count it for its account, which would never lose its oldest again', async () => {
   let [begun, answered] = [0, 0];
   const { call, left } = await open({ connections: { connectionsMax: 16 } }, (request, response) => {
     begun += 1;
@@ -227,7 +227,7 @@ test('guard: an answer to a client that has left does not count it for its accou
   expect(left()).toBeLessThanOrEqual(16);
 });
 
-test('guard: connections are limited per address; proxies have no limit', async () => {
+test('connection limits: connections are limited per address; proxies have no limit', async () => {
   const addressOf = (peer: string) => (peer === '127.0.0.9' ? undefined : peer);
   const { call, dropped } = await open({ connections: { connectionsPerAddress: 2, addressOf } });
   const ask = (address: string) => askOn(call(address), get());
@@ -244,7 +244,7 @@ test('guard: connections are limited per address; proxies have no limit', async 
   expect(dropped()[0]).toBe('address');
 });
 
-test('guard: an address that sends many bodies in chunks loses its connections and gets none for a second; others and accounts keep theirs', async () => {
+test('connection limits: an address that sends many bodies in chunks loses its connections and gets none for a second; others and accounts keep theirs', async () => {
   const { call, dropped } = await open({}, (request, response) => {
     if (request.method === 'POST') noteChunked(request.socket);
     response.end('handled');
@@ -262,7 +262,7 @@ test('guard: an address that sends many bodies in chunks loses its connections a
   await expect.poll(() => ask(call('127.0.0.2'))).toBe('handled');
 });
 
-test('guard: an address whose connections run far ahead of their answers gets none for a second; others do', async () => {
+test('connection limits: an address whose connections run far ahead of their answers gets none for a second; others do', async () => {
   const { call, dropped } = await open({}, (request, response) => {
     if (request.url !== '/waits') response.end('handled');
   });
@@ -277,7 +277,7 @@ test('guard: an address whose connections run far ahead of their answers gets no
   await expect.poll(() => askOn(call('127.0.0.2'), get())).toBe('handled');
 });
 
-test('guard: an account with too many unread bytes loses the connection that stalled longest, and others lose none', async () => {
+test('connection limits: an account with too many unread bytes loses the connection that stalled longest, and others lose none', async () => {
   const connections = { unreadBytesMax: 1_000_000_000, unreadBytesPerAccount: 40_000_000 };
   const { call, left, dropped } = await open({ connections }, (request, response) => {
     response.end(largeBody);
@@ -295,7 +295,7 @@ test('guard: an account with too many unread bytes loses the connection that sta
   expect(left()).toBeGreaterThanOrEqual(3);
 });
 
-test('guard: unread bytes are counted per owner and in total, and bytes that were read meanwhile do not count', () => {
+test('connection limits: unread bytes are counted per owner and in total, and bytes that were read meanwhile do not count', () => {
   const cut: string[] = [];
   const one = (name: string, owner: string, movedMs: number, bytes: { now: number }): Unread => ({
     owner,
@@ -318,7 +318,7 @@ test('guard: unread bytes are counted per owner and in total, and bytes that wer
   expect([cut, unread.total()]).toEqual([['b', 'd'], 50]);
 });
 
-test('guard: a client stalls when nothing of what waits for it goes out for seven seconds, and not while it reads', async () => {
+test('connection limits: a client stalls when nothing of what waits for it goes out for seven seconds, and not while it reads', async () => {
   const server = createServer();
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as { port: number }; // it listens on a port

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export type RunningMark = {
+export type CrashMarker = {
   /** How many processes in a row ended without closing the store; 0 after a clean stop. */
   readonly unexpectedEnds: number;
   /** Leaves the mark where that was put off. */
@@ -13,7 +13,7 @@ export type RunningMark = {
 };
 
 /** Leaves the mark in a folder, or puts that off where another process still has its own there. A folder that cannot be written to has none. */
-export const leaveRunningMark = (folder: string, isTaken: boolean): RunningMark => {
+export const leaveCrashMarker = (folder: string, isTaken: boolean): CrashMarker => {
   const path = join(folder, 'running');
   const unexpectedEnds = isTaken ? 0 : endsIn(path);
   let isLeft = false;

@@ -18,7 +18,7 @@ export type Burst = {
 
 export type Deliver = (burst: Burst) => void;
 
-export type Hub = {
+export type LiveDelivery = {
   /** Delivers reports of these streams from the next one on. Returns the way to stop. */
   readonly subscribe: (form: LiveForm, feedIds: readonly FeedId[], deliver: Deliver) => () => void;
   /** Calls back whenever reports are not delivered that were stored, because the store lost its place in their order. Returns the way to stop. */
@@ -28,10 +28,10 @@ export type Hub = {
   readonly close: () => void;
 };
 
-export type HubOptions = {
+export type LiveDeliveryOptions = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position' | 'onAppended' | 'latest'>;
   readonly eventIds: Pick<EventIds, 'encode'>;
-  /** Streams that have reports before the hub begins. */
+  /** Streams that have reports before the live delivery begins. */
   readonly feedIds: Iterable<FeedId>;
   readonly onDelivered: (form: LiveForm, count: number) => void;
   /** Hears of a failure to read, once until reading works; it is tried again. And of each corrupt report. */
@@ -43,7 +43,13 @@ const batchMax = 64;
 const retryMs = 200;
 
 /** Starts to follow. Reports that were stored before this was called are not delivered. */
-export const openHub = async ({ reports, eventIds, feedIds, onDelivered, onTrouble }: HubOptions): Promise<Hub> => {
+export const openLiveDelivery = async ({
+  reports,
+  eventIds,
+  feedIds,
+  onDelivered,
+  onTrouble,
+}: LiveDeliveryOptions): Promise<LiveDelivery> => {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
   const groups = createGroups();
   const deliver = createDelivery(groups.wanting, eventIds, isNew, onDelivered);
@@ -177,9 +183,9 @@ const createGroups = () => {
 /** Returns what delivers reports that were stored together. */
 const createDelivery = (
   wanting: ReturnType<typeof createGroups>['wanting'],
-  eventIds: HubOptions['eventIds'],
+  eventIds: LiveDeliveryOptions['eventIds'],
   isNew: ReturnType<typeof createOrder>,
-  onDelivered: HubOptions['onDelivered'],
+  onDelivered: LiveDeliveryOptions['onDelivered'],
 ) => {
   /** Adds a report to what each group gets; returns how many subscribers that are. */
   const collect = (form: LiveForm, report: StoredReport, position: number, collected: Collected): number => {

@@ -6,10 +6,10 @@ import { CorruptRecordError, StoreError } from '../../store.ts';
 import { type Environment, openTable } from '../environment.ts';
 
 /** Who writes, for this life of the process. */
-export type WriterPlace = { readonly token: string; readonly pid: number; readonly takenAt: string };
+export type WriterToken = { readonly token: string; readonly pid: number; readonly takenAt: string };
 
 /** The table that holds the place, and what is written to try whether writing works. */
-export const fenceTable = 'writer';
+export const writerTokenTable = 'writer';
 const placeKey = Buffer.from('place');
 const probeKey = Buffer.from('probe');
 
@@ -17,18 +17,20 @@ const probeKey = Buffer.from('probe');
  * Takes the place from its holder; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
  * is cleared: under a damaged key a record would stay forever.
  */
-export const takePlace = (
+export const takeWriterToken = (
   environment: Environment,
-  place: WriterPlace,
+  place: WriterToken,
   damage: DamageLog,
   act: () => void = () => {},
 ): void => {
-  const table = openTable(environment, fenceTable);
+  const table = openTable(environment, writerTokenTable);
   environment.root.transactionSync(() => {
     act();
     for (const { key, value } of table.getRange()) {
       const name = key.toString();
-      damage.contain({ table: fenceTable, key: name }, () => decodeKeyedRecord(key, value, `${name} of the writer`));
+      damage.contain({ table: writerTokenTable, key: name }, () =>
+        decodeKeyedRecord(key, value, `${name} of the writer`),
+      );
     }
     table.clearSync();
     table.put(placeKey, encodeKeyedRecord(placeKey, place));
@@ -36,10 +38,10 @@ export const takePlace = (
 };
 
 /** From now on every transaction of this environment throws once another writer has taken the place. */
-export const holdPlace = (environment: Environment, place: WriterPlace): void => {
-  const table = openTable(environment, fenceTable);
+export const holdWriterToken = (environment: Environment, place: WriterToken): void => {
+  const table = openTable(environment, writerTokenTable);
   const mine = encodeKeyedRecord(placeKey, place);
-  environment.guardWith(() => {
+  environment.limitsWith(() => {
     const stored = table.get(placeKey);
     if (stored?.equals(mine)) return;
     const other = stored && decodePlace(stored);
@@ -49,10 +51,10 @@ export const holdPlace = (environment: Environment, place: WriterPlace): void =>
   });
 };
 
-const parsePlace = (value: Buffer): WriterPlace =>
-  decodeKeyedRecord<WriterPlace>(placeKey, value, 'the place of the writer');
+const parsePlace = (value: Buffer): WriterToken =>
+  decodeKeyedRecord<WriterToken>(placeKey, value, 'the place of the writer');
 
-const decodePlace = (value: Buffer): WriterPlace | undefined => {
+const decodePlace = (value: Buffer): WriterToken | undefined => {
   try {
     return parsePlace(value);
   } catch (error) {
@@ -61,7 +63,7 @@ const decodePlace = (value: Buffer): WriterPlace | undefined => {
   }
 };
 
-const takenOver = (folder: string, { pid, takenAt }: WriterPlace) =>
+const takenOver = (folder: string, { pid, takenAt }: WriterToken) =>
   new StoreError(
     'store_taken_over',
     `Process ${pid} took over writing to ${folder} at ${takenAt}; this process stopped writing. Only one may write: stop this one, or stop the other and restart this one.`,
@@ -69,7 +71,7 @@ const takenOver = (folder: string, { pid, takenAt }: WriterPlace) =>
 
 /** A small durable transaction, to see whether writing works. */
 export const probeWriting = (environment: Environment): void => {
-  const table = openTable(environment, fenceTable);
+  const table = openTable(environment, writerTokenTable);
   const probe = encodeKeyedRecord(probeKey, { at: new Date().toISOString(), pid: process.pid });
   environment.root.transactionSync(() => table.put(probeKey, probe));
 };

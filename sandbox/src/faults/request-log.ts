@@ -2,7 +2,7 @@
 import type { RouteName } from '@sealpost/protocol';
 
 /** A request of a client. */
-export type JournaledRequest = {
+export type LoggedRequest = {
   /** When it arrived, in sandbox time. */
   readonly atMs: number;
   readonly method: string;
@@ -21,13 +21,13 @@ export type JournaledRequest = {
 /** Requests that are kept; older ones are dropped. */
 export const requestsMax = 1_000;
 
-type Entry = { -readonly [K in keyof JournaledRequest]: JournaledRequest[K] };
+type Entry = { -readonly [K in keyof LoggedRequest]: LoggedRequest[K] };
 
-export const createJournal = (max = requestsMax) => {
+export const createRequestLog = (max = requestsMax) => {
   let entries: Entry[] = [];
   return {
     /** Notes a request that came in; the returned functions complete it. */
-    add: (request: Omit<JournaledRequest, 'status' | 'faults'>) => {
+    add: (request: Omit<LoggedRequest, 'status' | 'faults'>) => {
       const entry: Entry = { ...request, status: null, faults: [] };
       entries.push(entry);
       if (entries.length >= 2 * max) entries = entries.slice(-max);
@@ -40,7 +40,7 @@ export const createJournal = (max = requestsMax) => {
         },
       };
     },
-    list: (): readonly JournaledRequest[] => entries.slice(-max).map((entry) => ({ ...entry })),
+    list: (): readonly LoggedRequest[] => entries.slice(-max).map((entry) => ({ ...entry })),
     clear: (): void => {
       entries = [];
     },
