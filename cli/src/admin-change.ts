@@ -33,11 +33,11 @@ export type ChangeOrder<K extends AdminKind> = {
 const attemptsMax = 3;
 
 /** Changes records in one transaction with one audit entry. Nothing is written when nothing changes. */
-export const changeRecords = async <K extends AdminKind>(
+export async function changeRecords<K extends AdminKind>(
   session: Changer,
   admin: AdminStore,
   order: ChangeOrder<K>,
-): Promise<ChangeSummary> => {
+): Promise<ChangeSummary> {
   for (let attempt = 1; attempt <= attemptsMax; attempt++) {
     const current = await Promise.all(order.keys.map((key) => admin.get(order.kind, key)));
     const next = order.plan(current);
@@ -46,7 +46,7 @@ export const changeRecords = async <K extends AdminKind>(
     if (changes.length === 0 || (await write(session, admin, order, changes))) return summarize(all.length, changes);
   }
   throw new CommandError(exitCodes.unavailable, 'Other processes are changing the same records. Try again.');
-};
+}
 
 /** Writes the changes; false if a record changed since it was read. */
 const write = async <K extends AdminKind>(

@@ -15,7 +15,7 @@ export const collected = (option: unknown): readonly string[] | undefined =>
   Array.isArray(option) ? option.map(String) : undefined;
 
 /** Resolves all settings from a command's options, the environment and the config file. */
-export const readSettings = async (session: Session, options: RawOptions): Promise<ResolvedSettings> => {
+export async function readSettings(session: Session, options: RawOptions): Promise<ResolvedSettings> {
   const flags = settingNames.flatMap((name) => {
     const { flag } = settingsTable[name];
     const text = flag === undefined ? undefined : options[new Option(flag).attributeName()];
@@ -24,7 +24,7 @@ export const readSettings = async (session: Session, options: RawOptions): Promi
   const path = typeof options.config === 'string' ? options.config : session.env.SEALPOST_CONFIG || undefined;
   const file = path === undefined ? undefined : { name: path, content: await readConfigFile(path) };
   return resolveSettings({ flags: Object.fromEntries(flags), env: session.env, file });
-};
+}
 
 /** Reads a JSON file that the command line names. */
 export const readJsonFile = async (path: string): Promise<unknown> =>
@@ -51,8 +51,8 @@ const parseJson = (text: string, path: string): unknown => {
 };
 
 /** Reads the whole number of an option. */
-export const parseCount = (option: string, raw: string, min: number, max: number): number => {
+export function parseCount(option: string, raw: string, min: number, max: number): number {
   const count = /^[0-9]{1,9}$/.test(raw) ? Number(raw) : Number.NaN;
   if (count >= min && count <= max) return count;
   throw usageError(`${option} has the value "${raw}", expected a whole number from ${min} to ${max}.`);
-};
+}

@@ -83,7 +83,7 @@ export type CommandGroup = {
 export type CommandRow = PlainCommand | SettingsCommand | CommandGroup;
 
 /** Adds the commands of rows to a program or a group. */
-export const addCommands = (parent: Command, rows: readonly CommandRow[], session: Session): void => {
+export function addCommands(parent: Command, rows: readonly CommandRow[], session: Session): void {
   parent.enablePositionalOptions(); // after the name of a command, an option is its own: `sandbox` and `sandbox show` both have --json
   for (const row of rows) {
     const command = parent.command(row.name).description(row.summary);
@@ -91,7 +91,7 @@ export const addCommands = (parent: Command, rows: readonly CommandRow[], sessio
     else describeCommand(command, row).action(createAction(row, session));
     if ('subcommands' in row) addCommands(command, row.subcommands ?? [], session);
   }
-};
+}
 
 const describeCommand = (command: Command, row: PlainCommand | SettingsCommand): Command => {
   const { arguments: args = [], options = [], settings, about, examples } = row;

@@ -91,12 +91,12 @@ export const wsUrlOption: OptionRow = {
 };
 
 /** Finds where the WebSockets of a server are, if elsewhere. Those of a profile and of the variables count only for their own server. */
-export const readWsUrl = (
+export function readWsUrl(
   { env }: Pick<Session, 'env'>,
   options: RawOptions,
   url: URL,
   user: Pick<User, 'url' | 'wsUrl'>,
-): string | undefined => {
+): string | undefined {
   const isSame = (raw: string): boolean => serverOf(parseServerUrl('The address', raw)) === serverOf(url);
   const [place, raw] =
     [
@@ -110,10 +110,10 @@ export const readWsUrl = (
   return raw === undefined
     ? undefined
     : serverAddress(parseServerUrl(String(place), String(raw).replace(/^ws(?=s?:)/i, 'http')));
-};
+}
 
 /** Finds server and user. The flag counts before a profile that was named, that before the variable, and this before other profiles. */
-export const readAccess = async (
+export async function readAccess(
   session: Session,
   options: RawOptions,
 ): Promise<{
@@ -121,26 +121,26 @@ export const readAccess = async (
   readonly wsUrl: string | undefined;
   readonly sign: Signer;
   readonly openClient: OpenClient;
-}> => {
+}> {
   const user = await readUser(session, options);
   const url = user.server ?? readServer(session, options, user.url);
   return { url, wsUrl: readWsUrl(session, options, url, user), sign: user.sign, openClient: user.openClient };
-};
+}
 
 /** Finds the server: --url, the profile's, the variable's, or the default. */
-export const readServer = ({ env }: Session, { url }: RawOptions, profileUrl?: string): URL => {
+export function readServer({ env }: Session, { url }: RawOptions, profileUrl?: string): URL {
   const [place, raw] = [
     ['--url', url],
     ['The url of the profile', profileUrl],
     [serverVariables.url, env[serverVariables.url] || undefined],
   ].find(([, value]) => value !== undefined) ?? ['', urlDefault];
   return parseServerUrl(String(place), String(raw));
-};
+}
 
 const isLoopback = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host);
 
 /** Reads the address of a server: scheme, host, port, and the path of a proxy (D252). Without a path, a scheme may be missing. */
-export const parseServerUrl = (place: string, raw: string): URL => {
+export function parseServerUrl(place: string, raw: string): URL {
   // A port, a dot or `localhost` distinguishes a host from any other word.
   const isHostPort = /^(localhost|\[[0-9a-f:]+\]|[^:/?#@.]+\.[^:/?#@]+|[^:/?#@]+(?=:\d))(:\d+)?\/?$/i.test(raw);
   const scheme = isLoopback(raw.replace(/(:\d+)?\/?$/, '').toLowerCase()) ? 'http' : 'https';
@@ -152,21 +152,21 @@ export const parseServerUrl = (place: string, raw: string): URL => {
   throw usageError(
     `${place} is not a server URL, expected scheme, host, port and perhaps a path, such as ${urlDefault}.`,
   );
-};
+}
 
 /**
  * Finds the user: that of --profile, of the variables, of the profile default, or of a demo in ./data. The last two are used for the server
  * that they were saved for; `server` is the one that is asked, where a command has it as an argument.
  */
-export const readUser = async (session: Session, options: RawOptions, server?: URL): Promise<User> => {
+export async function readUser(session: Session, options: RawOptions, server?: URL): Promise<User> {
   const found = await findUser(session, options, server);
   if (found !== undefined) return found;
   const { userId, secret } = serverVariables;
   throw usageError(`No credentials. Save them with: sealpost login URL. Or set ${userId} and ${secret}.`);
-};
+}
 
 /** As `readUser`; undefined where no credentials are configured. */
-export const findUser = async (session: Session, options: RawOptions, server?: URL): Promise<User | undefined> => {
+export async function findUser(session: Session, options: RawOptions, server?: URL): Promise<User | undefined> {
   const { profile, profiles } = options;
   if (profile !== undefined || profiles !== undefined)
     return readNamed(session, String(profile ?? profileDefault), profiles);
@@ -185,7 +185,7 @@ export const findUser = async (session: Session, options: RawOptions, server?: U
     throw usageError(`${set} is set, but ${missing} is not. Set both.`);
   }
   return findImplicit(session, options, server);
-};
+}
 
 const readNamed = async (session: Session, name: string, profiles: unknown): Promise<User> => {
   const file = profiles === undefined ? profilesFileOf(session.env) : String(profiles);
@@ -227,7 +227,7 @@ const serverOf = (url: URL): string => {
 };
 
 /** A user who can sign; `place` names a malformed user ID in the error. */
-export const createUser = (from: string, place: string, userId: string, secret: string): User => {
+export function createUser(from: string, place: string, userId: string, secret: string): User {
   try {
     parseUserId(userId);
   } catch {
@@ -239,4 +239,4 @@ export const createUser = (from: string, place: string, userId: string, secret: 
   const openClient: OpenClient = (at, session, changes = {}) =>
     createClient({ ...clientOptions(at, session), userId, secret, ...changes });
   return { from, sign: signAs(userId), signAs, redact, openClient };
-};
+}

@@ -34,13 +34,13 @@ export const usageError = (message: string, options?: ErrorOptions): CommandErro
   new CommandError(exitCodes.usage, message, options);
 
 /** Reads command-line values with the protocol's parsers; their errors become usage errors. */
-export const asUsage = <T>(read: () => T): T => {
+export function asUsage<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
     throw error instanceof ApiError ? usageError(error.message, { cause: error }) : error;
   }
-};
+}
 
 /** The exit code of a command that was interrupted. */
 export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number =>
@@ -50,14 +50,14 @@ export const interruptedCode = ({ reason }: Pick<AbortSignal, 'reason'>): number
 export const hasReaderLeft = (error: unknown): boolean => isSystemError(error) && error.code === 'EPIPE';
 
 /** Why standard output could not be written, as the end of a sentence. */
-export const describeOutputFailure = (error: unknown): string => {
+export function describeOutputFailure(error: unknown): string {
   if (hasReaderLeft(error)) return 'its reader has closed the pipe';
   const { code, message } = Object(error) as { readonly code?: string; readonly message?: string }; // whatever was thrown
   return code === 'ENOSPC' || code === 'EDQUOT' ? 'no space left on its disk' : (message ?? String(error));
-};
+}
 
 /** How a failed command ends: its exit code, and what to print, unless it was printed before. */
-export const explainFailure = (error: unknown): { readonly exitCode: number; readonly text?: string } => {
+export function explainFailure(error: unknown): { readonly exitCode: number; readonly text?: string } {
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? exitCodes.done : exitCodes.usage };
   if (error instanceof CommandError) return { exitCode: error.exitCode, text: error.message };
   if (error instanceof SettingError || error instanceof SecretBoxError)
@@ -76,7 +76,7 @@ export const explainFailure = (error: unknown): { readonly exitCode: number; rea
   if (isSystemError(error)) return { exitCode: exitCodes.unavailable, text: explainSystem(error) };
   const trace = error instanceof Error ? error.stack : String(error);
   return { exitCode: exitCodes.unavailable, text: `Unexpected error, please report it: ${trace}` };
-};
+}
 
 const explainSystem = (error: NodeJS.ErrnoException): string => {
   const { code, message, path } = error;

@@ -7,7 +7,7 @@ type Style = (typeof styles)[number];
 export type Paint = Readonly<Record<Style, (text: string) => string>>;
 
 /** The colors of a stream; other than on a terminal they leave the text as it is. */
-export const createPaint = (stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint => {
+export function createPaint(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
   const colored = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   // The stream and its support for colors are known here: newer releases of Node would check process.stdout.
   const paint = (style: Style) => (text: string) =>
@@ -19,7 +19,7 @@ export const createPaint = (stream: { readonly isTTY?: boolean }, env: NodeJS.Pr
     green: paint('green'),
     yellow: paint('yellow'),
   };
-};
+}
 
 /** A number with thousands separators. */
 export const formatCount = (count: number): string => count.toLocaleString('en-US');
@@ -31,10 +31,10 @@ export const formatNumberOf = (count: number, noun: string): string =>
 const byteUnits = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const;
 
 /** A size in the largest unit that leaves a number of at least 1, powers of 1000. */
-export const formatBytes = (bytes: number): string => {
+export function formatBytes(bytes: number): string {
   const power = Math.min(byteUnits.length - 1, bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3));
   return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${byteUnits[power]}`;
-};
+}
 
 /** The last possible date: a server's answer may contain any number. */
 const dateSecondsMax = 8.64e12;
@@ -47,12 +47,12 @@ export const formatSecond = (seconds: number): string =>
 export const formatMoment = (ms: number): string => formatSecond(Math.floor(ms / 1_000));
 
 /** A duration as `mm:ss`, or with hours. */
-export const formatDuration = (seconds: number): string => {
+export function formatDuration(seconds: number): string {
   const two = (value: number) => `${value}`.padStart(2, '0');
   const minutes = Math.floor(seconds / 60);
   const clock = `${two(minutes % 60)}:${two(seconds % 60)}`;
   return minutes < 60 ? clock : `${Math.floor(minutes / 60)}:${clock}`;
-};
+}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
@@ -68,19 +68,19 @@ const colour = /\x1b\[(?:[0-2]|22|3[1-39])m|\x1b\[K(?=\n)/;
 const colourOrControl = new RegExp(`(${colour.source})|${controls.source}`, 'g');
 
 /** A command's output without control sequences from untrusted text. */
-export const cleanOutput = (text: string): string => {
+export function cleanOutput(text: string): string {
   if (text.search(controls) < 0) return text;
   const [, start = '', middle = '', end = ''] = drawing.exec(text) ?? [];
   return `${start}${middle.replace(colourOrControl, (_, own?: string) => own ?? '\ufffd')}${end}`;
-};
+}
 
 const unescaped = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
 
 /** A value as one line of JSON that also escapes DEL and the C1 controls, which JSON allows and terminals interpret. */
-export const toJsonLine = (value: unknown, replacer?: (key: string, value: unknown) => unknown): string => {
+export function toJsonLine(value: unknown, replacer?: (key: string, value: unknown) => unknown): string {
   const toEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return `${JSON.stringify(value, replacer).replace(unescaped, toEscape)}\n`;
-};
+}
 
 /** Untrusted text on one line. */
 const toCell = (text: string): string => withoutControls(text).replace(/[\n\t]/g, '\ufffd');
@@ -88,11 +88,7 @@ const toCell = (text: string): string => withoutControls(text).replace(/[\n\t]/g
 export type Column = { readonly title: string; readonly align?: 'right' };
 
 /** A table with a header and columns two spaces apart; without borders, so that it can be cut and sorted. */
-export const renderTable = (
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
-  { bold }: Paint,
-): string => {
+export function renderTable(columns: readonly Column[], rows: readonly (readonly string[])[], { bold }: Paint): string {
   const cells = rows.map((row) => row.map(toCell));
   const cellAt = (row: readonly string[], i: number) => row[i] ?? '';
   const widths = columns.map(({ title }, i) =>
@@ -108,10 +104,10 @@ export const renderTable = (
       .trimEnd();
   const header = bold(renderRow(columns.map(({ title }) => title)));
   return `${[header, ...cells.map(renderRow)].join('\n')}\n`;
-};
+}
 
 /** Names and values, one pair per line, values aligned. */
-export const renderPairs = (pairs: readonly (readonly [name: string, value: string])[]): string => {
+export function renderPairs(pairs: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${toCell(value)}\n`).join('');
-};
+}

@@ -12,7 +12,7 @@ export const openToOthers = (path: string): Error =>
   usageError(`${path} contains a secret but is accessible to other users. Run: chmod 600 ${path}`);
 
 /** A file, and whether others than its owner may use it. The modes of pipes and terminals mean nothing. */
-export const readFileAndMode = async (path: string): Promise<{ readonly text: string; readonly isOpen: boolean }> => {
+export async function readFileAndMode(path: string): Promise<{ readonly text: string; readonly isOpen: boolean }> {
   const fail = (cause: Error): never => {
     throw unreadable(path, cause);
   };
@@ -25,11 +25,11 @@ export const readFileAndMode = async (path: string): Promise<{ readonly text: st
   } finally {
     await handle.close();
   }
-};
+}
 
 /** Reads a file that only its owner may use. */
-export const readPrivateFile = async (path: string): Promise<string> => {
+export async function readPrivateFile(path: string): Promise<string> {
   const { text, isOpen } = await readFileAndMode(path);
   if (isOpen) throw openToOthers(path);
   return text;
-};
+}

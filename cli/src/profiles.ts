@@ -32,26 +32,26 @@ export const profilesFileOf = ({ XDG_CONFIG_HOME: xdg, HOME: home }: NodeJS.Proc
 export const demoFiles = { folder: 'data', world: 'demo.json', profiles: 'profiles.json', profile: 'demo' } as const;
 
 /** The profile of a demo in ./data; undefined where there is none. */
-export const findDemoProfile = async ({ cwd }: Pick<Session, 'cwd'>): Promise<Profile | undefined> => {
+export async function findDemoProfile({ cwd }: Pick<Session, 'cwd'>): Promise<Profile | undefined> {
   const folder = join(cwd, demoFiles.folder);
   const marker = await readPrivateFile(join(folder, demoFiles.world)).catch(() => undefined);
   return marker === undefined ? undefined : findProfile(join(folder, demoFiles.profiles), demoFiles.profile);
-};
+}
 
 /** One profile of a file; undefined where the file or the profile is not there. */
-export const findProfile = async (file: string, name: string): Promise<Profile | undefined> => {
+export async function findProfile(file: string, name: string): Promise<Profile | undefined> {
   const all = await readProfiles(file);
   return Object.hasOwn(all, name) ? parseProfile(file, name, all[name]) : undefined;
-};
+}
 
 /** Every profile of a file, not parsed; none if there is no file. */
-export const readProfiles = async (file: string): Promise<Readonly<Record<string, unknown>>> => {
+export async function readProfiles(file: string): Promise<Readonly<Record<string, unknown>>> {
   const text = await readPrivateFile(file).catch((error: Error) => {
     if (Object(error.cause).code === 'ENOENT') return '{}';
     throw error;
   });
   return parseObject(text, file);
-};
+}
 
 /** Every profile of a file that can be used, by name. */
 export const listProfiles = async (file: string): Promise<readonly Profile[]> =>
@@ -73,23 +73,23 @@ const parseProfile = (file: string, name: string, value: unknown): Profile => {
 };
 
 /** The secret of a profile. */
-export const readSecret = async ({ name, file, secret, secretFile }: Profile): Promise<string> => {
+export async function readSecret({ name, file, secret, secretFile }: Profile): Promise<string> {
   const read = secret ?? (await readPrivateFile(resolve(dirname(file), secretFile ?? ''))).trim();
   if (read === '') throw usageError(`The secret file of profile ${name} in ${file} is empty.`);
   return read;
-};
+}
 
 /**
  * Changes the profiles of a file, whole or not at all. `change` gets them as they are now, and no other command changes them meanwhile. The file
  * and the folder are made for their owner only, and a link to the file stays a link.
  */
-export const changeProfiles = async (
+export async function changeProfiles(
   file: string,
   change: (profiles: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>,
-): Promise<void> => {
+): Promise<void> {
   makeFolder(dirname(file), 0o700);
   await replaceFile(file, async () => `${JSON.stringify(change(await readProfiles(file)), null, 2)}\n`);
-};
+}
 
 // The parser's message quotes the text, which contains secrets.
 const parseObject = (text: string, path: string): Readonly<Record<string, unknown>> => {

@@ -28,11 +28,11 @@ Examples:
     sealpost store stats`;
 
 /** `sealpost` with these commands. Wrong arguments and help end as a CommanderError, after they were printed. */
-export const createProgram = (
+export function createProgram(
   session: Session,
   rows: readonly CommandRow[],
   writeHelp: (text: string) => void = () => {},
-): Command => {
+): Command {
   const program = new Command('sealpost')
     .description('Verify, store, manage and serve signed price reports.')
     .version(readVersion())
@@ -46,7 +46,7 @@ export const createProgram = (
   addCommands(program, [...rows, completion], session);
   leadToHelp(program, 'sealpost');
   return program;
-};
+}
 
 /** Makes every command end its usage errors with a pointer to its help. */
 const leadToHelp = (command: Command, words: string): void => {
@@ -66,7 +66,7 @@ const commandsFor = async ([name = '']: readonly string[]): Promise<readonly Com
 };
 
 /** Runs one command to its end. An error becomes one line on stderr and the exit code. */
-export const runProgram = async (outer: Session, args: readonly string[]): Promise<void> => {
+export async function runProgram(outer: Session, args: readonly string[]): Promise<void> {
   const session = withCleanOutput(outer);
   let given: ReturnType<typeof givenFlags> = [];
   const hint = async (text: string): Promise<string> => {
@@ -96,4 +96,4 @@ export const runProgram = async (outer: Session, args: readonly string[]): Promi
   await program.parseAsync(args, { from: 'user' }).catch(end);
   const failure = (await Promise.all(helped)).find((one) => one !== undefined);
   if (failure !== undefined) await end(failure);
-};
+}

@@ -14,7 +14,7 @@ export type Advance = {
 };
 
 /** The bar as text. */
-export const renderProgress = ({ fraction, count, label }: Advance, elapsedMs: number): string => {
+export function renderProgress({ fraction, count, label }: Advance, elapsedMs: number): string {
   const rate = Math.round((count / Math.max(1, elapsedMs)) * 1_000);
   const counted = `${formatCount(count)} ${label}  ${formatCount(rate)}/s`;
   if (fraction === undefined) return counted;
@@ -22,12 +22,12 @@ export const renderProgress = ({ fraction, count, label }: Advance, elapsedMs: n
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
   const leftSeconds = fraction === 0 ? 0 : Math.ceil((elapsedMs * (1 - fraction)) / fraction / 1_000);
   return `${bar} ${`${Math.floor(fraction * 100)}`.padStart(3)} %  ${counted}  ${formatDuration(leftSeconds)} left`;
-};
+}
 
 export type Progress = { readonly update: (advance: Advance) => void; readonly end: () => void };
 
 /** Draws the bar ten times a second at most; `end` wipes it away. */
-export const createProgress = (terminal: MessageStream): Progress => {
+export function createProgress(terminal: MessageStream): Progress {
   if (!terminal.isTTY) return { update: () => {}, end: () => {} };
   const startedMs = performance.now();
   let drawnMs = startedMs - redrawMs;
@@ -41,4 +41,4 @@ export const createProgress = (terminal: MessageStream): Progress => {
     },
     end: () => void terminal.write('\r\x1b[K'),
   };
-};
+}

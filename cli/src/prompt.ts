@@ -6,12 +6,12 @@ import type { Input, MessageStream } from './session.ts';
 const lineCharactersMax = 1_024;
 
 /** Reads a line after a question, which only a terminal gets. `hidden` keeps what is typed off the screen. */
-export const askLine = async (
+export async function askLine(
   input: Input,
   output: MessageStream,
   question: string,
   { hidden = false }: { readonly hidden?: boolean } = {},
-): Promise<string> => {
+): Promise<string> {
   const isTerminal = input.isTTY === true;
   const isRaw = isTerminal && hidden;
   if (isTerminal) output.write(question);
@@ -24,7 +24,7 @@ export const askLine = async (
     if (isRaw) input.setRawMode?.(false);
     if (isRaw) output.write('\n');
   }
-};
+}
 
 /** Reads up to the end of a line; what comes after it is left for the next question. */
 const readLine = (input: Readable): Promise<string> =>

@@ -28,12 +28,12 @@ export const nothingReadable = ({ host }: URL): CommandError =>
   new CommandError(exitCodes.refused, `This account may not read any stream of ${host}. Ask its operator for access.`);
 
 /** The streams given by feed ID or by name, else all that the user may read; at least one. A server without a catalog is read by feed ID. */
-export const findRemoteFeeds = async (
+export async function findRemoteFeeds(
   client: Client,
   url: URL,
   raws: readonly string[],
   signal: AbortSignal,
-): Promise<readonly RemoteFeed[]> => {
+): Promise<readonly RemoteFeed[]> {
   const { feeds: catalog } = await client.discovery({ hidden: true }, { signal }).catch((error: unknown) => {
     if (!(error instanceof SealpostError) || error.code === 'aborted' || !raws.every(isFeedId)) throw error;
     return { feeds: [] };
@@ -44,7 +44,7 @@ export const findRemoteFeeds = async (
       ? raws.map((raw) => pickFeed(raw, catalog, url).feedId)
       : await readReadableFeeds(client, url, signal);
   return feedIds.map((feedId) => ({ feedId, name: names.get(feedId) ?? feedId }));
-};
+}
 
 const readReadableFeeds = async (client: Client, url: URL, signal: AbortSignal): Promise<readonly FeedId[]> => {
   const { feeds } = await client.feeds({ signal }).catch((error: unknown) => {
@@ -57,15 +57,15 @@ const readReadableFeeds = async (client: Client, url: URL, signal: AbortSignal):
 };
 
 /** The given streams; reads the catalog only if one is given by name. */
-export const readRemoteFeeds = async (
+export async function readRemoteFeeds(
   client: Client,
   url: URL,
   raws: readonly string[],
   signal: AbortSignal,
-): Promise<readonly RemoteFeed[]> => {
+): Promise<readonly RemoteFeed[]> {
   const catalog = raws.every(isFeedId) ? [] : (await client.discovery({ hidden: true }, { signal })).feeds;
   return raws.map((raw) => pickFeed(raw, catalog, url));
-};
+}
 
 const isFeedId = (raw: string): boolean => raw.startsWith('0x');
 
@@ -101,7 +101,7 @@ export async function* readRemotePages(
 }
 
 /** Runs calls to a server; a failure becomes one line that says what to do. */
-export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise<T> => {
+export async function explainRemote<T>(url: URL, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -109,13 +109,13 @@ export const explainRemote = async <T>(url: URL, act: () => Promise<T>): Promise
     const { exitCode, problem, advice } = describeRemote(error, url);
     throw new CommandError(exitCode, `${problem} ${advice}`.trimEnd(), { cause: error });
   }
-};
+}
 
 /** A failed call, explained to the user. */
 export type RemoteFailure = { readonly exitCode: number; readonly problem: string; readonly advice: string };
 
 /** Says what happened and what to do. A call that was interrupted ends the command instead. */
-export const describeRemote = (error: SealpostError, url: URL): RemoteFailure => {
+export function describeRemote(error: SealpostError, url: URL): RemoteFailure {
   const { code, message, requestId } = error;
   if (code === 'aborted') throw new CommandError(interruptedCode({ reason: error.cause }), 'Interrupted.');
   const exitCode = exitCodeOf(error);
@@ -126,7 +126,7 @@ export const describeRemote = (error: SealpostError, url: URL): RemoteFailure =>
   const told = message.includes(url.host) ? message : `${url.host}: ${message}`;
   const problem = requestId === undefined ? told : `${code}: ${message} (request ${requestId})`;
   return { exitCode, problem, advice: adviceOn(error).replace(/\bdoctor URL\b/, `doctor ${serverAddress(url)}`) };
-};
+}
 
 const failuresOnTheWay: readonly string[] = ['network_error', 'timeout', 'unexpected_answer'];
 
@@ -158,12 +158,12 @@ const connectionFailures: readonly (readonly [code: RegExp, problem: string, adv
 ];
 
 /** What to do about a server that no request reached; `code` is Node's, empty for a time-out. */
-export const explainConnection = ({ host }: URL, code: string): string => {
+export function explainConnection({ host }: URL, code: string): string {
   const [, what, advice] = connectionFailures.find(([pattern]) => pattern.test(code)) ?? [];
   return what === undefined
     ? `${host} did not answer. Check the address, the server and the network.`
     : `${host} ${what} (${code}). ${advice}`;
-};
+}
 
 const lookBetween = 'Check the address, and any proxy in front of the server.';
 

@@ -87,10 +87,10 @@ const writeTo = (stream: Writable, text: string): Promise<void> =>
 const sameSignalMs = 1_000;
 
 /** Aborts at the first signal. A later one, from another key press, ends the process at once with 130. */
-export const createInterruption = (
+export function createInterruption(
   host: Pick<NodeJS.Process, 'on' | 'exit'>,
   monotonicMs: () => number,
-): Session['interruption'] => {
+): Session['interruption'] {
   const controller = new AbortController();
   let listening = false;
   let firstMs: number | undefined;
@@ -104,7 +104,7 @@ export const createInterruption = (
     listening = true;
     return controller.signal;
   };
-};
+}
 
 /** Resolves when a signal is aborted, or at once if it is. */
 export const untilAborted = (signal: AbortSignal): Promise<void> =>
@@ -114,7 +114,7 @@ export const untilAborted = (signal: AbortSignal): Promise<void> =>
   });
 
 /** A session whose output has no terminal control sequences except the program's own. */
-export const withCleanOutput = (session: Session): Session => {
+export function withCleanOutput(session: Session): Session {
   const { stderr, write } = session;
   return {
     ...session,
@@ -122,10 +122,10 @@ export const withCleanOutput = (session: Session): Session => {
     stderr: Object.create(stderr, { write: { value: (text: string) => stderr.write(cleanOutput(text)) } }),
     write: (text) => write(cleanOutput(text)),
   };
-};
+}
 
 /** A session whose output may find no reader any more: then nothing is shown, and what is being done or checked goes on to its exit code. */
-export const withoutReader = (session: Session): Session => {
+export function withoutReader(session: Session): Session {
   let hasLeft = false;
   const write = async (text: string): Promise<void> => {
     if (hasLeft) return;
@@ -137,7 +137,7 @@ export const withoutReader = (session: Session): Session => {
     }
   };
   return { ...session, write };
-};
+}
 
 /** Prints a value as one line of JSON. */
 export const printJson = (session: Session, value: unknown): Promise<void> => session.write(toJsonLine(value));

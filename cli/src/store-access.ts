@@ -3,14 +3,14 @@ import { openStore } from '@sealpost/server/store/open';
 import { type Store, StoreError } from '@sealpost/server/store/store';
 
 /** Opens a store for reading reports and changing administrative records, which any process may; closes it after the act. */
-export const withStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
+export async function withStore<T>(url: string, act: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(url, 'read', { isCommand: true });
   try {
     return await act(store);
   } finally {
     await store.close();
   }
-};
+}
 
 /** Whether there is a store; any other reason why it cannot be opened is thrown. */
 export const storeExists = (url: string): Promise<boolean> =>
@@ -20,10 +20,10 @@ export const storeExists = (url: string): Promise<boolean> =>
   });
 
 /** As `withStore`, where a store that is not there yet is made: for the records that come before the first report. */
-export const withNewStore = async <T>(url: string, act: (store: Store) => Promise<T>): Promise<T> => {
+export async function withNewStore<T>(url: string, act: (store: Store) => Promise<T>): Promise<T> {
   if (!(await storeExists(url))) {
     const made = await openStore(url, 'write', { isCommand: true });
     await made.close();
   }
   return withStore(url, act);
-};
+}

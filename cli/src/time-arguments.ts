@@ -10,11 +10,11 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d
 const datePattern = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})$/i;
 
 /** Reads a time as whole Unix seconds; relative ones count from `nowSeconds`. */
-export const parseTime = (option: string, raw: string, nowSeconds: number): number => {
+export function parseTime(option: string, raw: string, nowSeconds: number): number {
   const seconds = toSeconds(raw, nowSeconds);
   if (seconds >= 0 && seconds <= secondsMax) return seconds;
   throw usageError(`${option} has the value "${raw}", expected ${timeForms}.`);
-};
+}
 
 // NaN when the text is none of the forms.
 const toSeconds = (raw: string, nowSeconds: number): number => {
@@ -29,13 +29,13 @@ const toSeconds = (raw: string, nowSeconds: number): number => {
 export type SpanOptions = { readonly from?: string; readonly to?: string };
 
 /** Reads a time range, both ends included; a missing end is taken from `whole`. */
-export const parseSpan = (
+export function parseSpan(
   options: SpanOptions,
   whole: { readonly from: number; readonly to: number },
   nowSeconds: number,
-): { readonly from: number; readonly to: number } => {
+): { readonly from: number; readonly to: number } {
   const from = options.from === undefined ? whole.from : parseTime('--from', options.from, nowSeconds);
   const to = options.to === undefined ? whole.to : parseTime('--to', options.to, nowSeconds);
   if (from > to) throw usageError(`--to (${to}) is before --from (${from}).`);
   return { from, to };
-};
+}

@@ -38,7 +38,7 @@ export const readResolution = (raw: number): CandleResolution =>
   });
 
 /** A path with its query, in the order given. */
-export const targetOf = (path: string, query: Readonly<Record<string, string | number | boolean>> = {}): string => {
+export function targetOf(path: string, query: Readonly<Record<string, string | number | boolean>> = {}): string {
   const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
-};
+}

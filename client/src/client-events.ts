@@ -44,10 +44,7 @@ export type ClientEvent =
 export type EmitEvent = (event: ClientEvent) => void;
 
 /** Wraps a caller's listener: if it throws or rejects, that is written to the console once and changes nothing else. */
-export const isolateListener = <T>(
-  name: string,
-  listener: ((value: T) => unknown) | undefined,
-): ((value: T) => void) => {
+export function isolateListener<T>(name: string, listener: ((value: T) => unknown) | undefined): (value: T) => void {
   if (listener === undefined) return () => {};
   let isReported = false;
   const onFailure = (error: unknown): void => {
@@ -66,4 +63,4 @@ export const isolateListener = <T>(
       onFailure(error);
     }
   };
-};
+}

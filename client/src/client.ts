@@ -29,7 +29,7 @@ import { createStreamLookup, isStreamName, type StreamLookup } from './stream-lo
  * Makes a client. Throws on invalid options; sends nothing yet. The secret cannot be read back from the client. Where a call takes a
  * feed ID, it also takes a pair (`BTC/USD`) or a full name from the catalog.
  */
-export const createClient = (options: ClientOptions) => {
+export function createClient(options: ClientOptions) {
   const settings = readOptions(options);
   const requester: Requester = createRequester(settings);
   const monotonicMs = () => performance.now();
@@ -92,7 +92,7 @@ export const createClient = (options: ClientOptions) => {
     /** The status of the service. Works without credentials. */
     status: (call?: CallOptions) => status(requester, call),
   });
-};
+}
 
 export type Client = ReturnType<typeof createClient>;
 

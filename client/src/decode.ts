@@ -45,12 +45,12 @@ export type DecodedReport = {
 type Headline = { readonly price: string; readonly bid?: string; readonly ask?: string };
 
 /** The full report of either form. */
-export const fullReportOf = (report: AnyReport): string => {
+export function fullReportOf(report: AnyReport): string {
   const { fullReport }: { readonly fullReport?: unknown } =
     typeof report === 'string' ? { fullReport: report } : Object(report);
   if (typeof fullReport === 'string') return fullReport;
   throw new SealpostError('malformed_report', 'This is neither a report nor the text of a full report.');
-};
+}
 
 /**
  * Decodes a report without verifying its signatures. Throws `malformed_report` on invalid input, `unknown_schema` on a report whose fields this release
@@ -63,7 +63,7 @@ export const decode = (report: AnyReport): DecodedReport =>
   });
 
 /** Runs a decoder and turns the protocol's format error into a SealpostError. */
-export const readFormat = <T>(read: () => T): T => {
+export function readFormat<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -72,10 +72,10 @@ export const readFormat = <T>(read: () => T): T => {
     const code = reason === 'unknown_schema' ? reason : 'malformed_report';
     throw new SealpostError(code, message, { details: { reason }, cause: error });
   }
-};
+}
 
 /** A report as `decode` returns it. */
-export const describeReport = ({ context, signatures }: FullReport, fields: ReportBody): DecodedReport => {
+export function describeReport({ context, signatures }: FullReport, fields: ReportBody): DecodedReport {
   const window = windowOf(fields);
   const { bid, ask }: Headline = reportSchemas[fields.version].headline;
   const named = fields as unknown as Readonly<Record<string, bigint>>; // the table names its own fields
@@ -94,14 +94,14 @@ export const describeReport = ({ context, signatures }: FullReport, fields: Repo
     configDigest: context.configDigest,
     signatureCount: signatures.length,
   };
-};
+}
 
 /** Formats an integer with `decimals` decimals as an exact decimal number. */
-export const formatDecimal = (value: bigint, decimals = 18): string => {
+export function formatDecimal(value: bigint, decimals = 18): string {
   if (typeof value !== 'bigint')
     throw new SealpostError('malformed_argument', `value is a ${typeof value}, but must be a bigint.`);
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
   const split = digits.length - decimals;
   const fraction = withoutTrailing(digits.slice(split), '0');
   return `${value < 0n ? '-' : ''}${digits.slice(0, split)}${fraction === '' ? '' : `.${fraction}`}`;
-};
+}

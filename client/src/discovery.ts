@@ -56,11 +56,11 @@ const toEntry = (raw: unknown): CatalogEntry | undefined => {
 };
 
 /** The catalog, filtered: public streams, and with credentials and `hidden` the hidden ones that the account is entitled to. */
-export const discovery = async (
+export async function discovery(
   requester: Pick<Requester, 'get'>,
   filters: DiscoveryFilters = {},
   options?: CallOptions,
-): Promise<CatalogResult> => {
+): Promise<CatalogResult> {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
   const query = readArgument(() => Object.fromEntries(given.map(([name, value]) => readFilter(name, value))));
   const { body, details } = await requester.get<Partial<Body<'Catalog'>>>(targetOf(paths.discovery, query), options);
@@ -70,4 +70,4 @@ export const discovery = async (
   if (feeds.length === entries.length) return { feeds, details };
   const { status, requestId } = details;
   throw new SealpostError('unexpected_answer', 'The response is not a catalog.', { status, requestId });
-};
+}

@@ -125,11 +125,11 @@ const adviceOn = (code: string, retryable: boolean): string => {
 };
 
 /** Runs a parser on a caller's value and turns its ApiError into a SealpostError. */
-export const readArgument = <T>(read: () => T): T => {
+export function readArgument<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (error instanceof ApiError) throw new SealpostError(error.code, error.message, { details: error.details });
     throw error;
   }
-};
+}

@@ -20,7 +20,7 @@ const inFlightMax = 8;
 export type LatestMany = (feedIds: readonly string[], options?: CallOptions) => Promise<BulkReports>;
 
 /** Remembers whether the server has the extension, and its pace; concurrent calls share both. */
-export const createLatestMany = (requester: Requester, sleep: Sleep, monotonicMs: () => number): LatestMany => {
+export function createLatestMany(requester: Requester, sleep: Sleep, monotonicMs: () => number): LatestMany {
   const get = createPacedGet(requester.get, sleep, monotonicMs, refusalsMax);
   let lacksUntilMs = 0;
   const askPart = async (part: readonly FeedId[], call: Call): Promise<BulkReports> => {
@@ -49,7 +49,7 @@ export const createLatestMany = (requester: Requester, sleep: Sleep, monotonicMs
       call.close();
     }
   };
-};
+}
 
 /** Whether the server may lack the extension: a server with it has error codes. One request per stream then shows what is really wrong. */
 const mayLack = (error: unknown): boolean =>

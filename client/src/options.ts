@@ -97,13 +97,13 @@ const readAddresses = ({ baseUrl, baseUrls, wsUrl, wsUrls }: ClientOptions) => {
 };
 
 /** Validates a whole number within bounds. */
-export const readWhole = (name: string, value: number, min: number, max: number): number => {
+export function readWhole(name: string, value: number, min: number, max: number): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new SealpostError(
     'invalid_option',
     `${name} is ${String(value)}, expected a whole number from ${min} to ${max}.`,
   );
-};
+}
 
 // Not in browsers: the header would need a CORS preflight, which the server rejects.
 const readUserAgent = (own: string | undefined): Readonly<Record<string, string>> => {

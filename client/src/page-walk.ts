@@ -23,7 +23,7 @@ export type WalkedPage = {
 const invalidPage = (message: string): SealpostError => new SealpostError('invalid_page', message);
 
 /** Throws unless the reports start at `start` and ascend. */
-export const checkPage = (reports: readonly ReceivedReport[], start: number, more: boolean | undefined): void => {
+export function checkPage(reports: readonly ReceivedReport[], start: number, more: boolean | undefined): void {
   if (reports.length === 0 && more === true)
     throw invalidPage('The server returned an empty page that links to a next one.');
   let lastMs = 0;
@@ -34,7 +34,7 @@ export const checkPage = (reports: readonly ReceivedReport[], start: number, mor
     if (observationsMs < lastMs) throw invalidPage(`The page that starts at ${start} is not sorted by observation.`);
     lastMs = observationsMs;
   }
-};
+}
 
 /**
  * What follows a page: `accept` says whether its reports count, `next` where to read then; undefined at the end. `fresh` is how many of its
@@ -43,12 +43,12 @@ export const checkPage = (reports: readonly ReceivedReport[], start: number, mor
  * A stream in seconds continues one second after the last report. A page of a stream in milliseconds may end within a second, so that second
  * is read again until it brings nothing new.
  */
-export const continueAfter = (
+export function continueAfter(
   feedId: string,
   cursor: PageCursor,
   { reports, more }: WalkedPage,
   fresh: number,
-): { readonly accept: boolean; readonly next: PageCursor | undefined } => {
+): { readonly accept: boolean; readonly next: PageCursor | undefined } {
   const [first, last] = [reports[0], reports.at(-1)];
   if (first === undefined || last === undefined || more === false) return { accept: true, next: undefined };
   const second = last.report.observationsTimestamp;
@@ -61,4 +61,4 @@ export const continueAfter = (
   if (cursor.isRecheck)
     throw invalidPage(`Second ${second} of ${feedId} has more reports than a page of this server. Ask its operator.`);
   return { accept: true, next: following && { ...following, afterMs: last.observationsMs } };
-};
+}

@@ -103,36 +103,31 @@ const readReport = async (
 };
 
 /** The newest report of a stream. */
-export const latest = async (requester: Get, feedId: string, options?: CallOptions): Promise<OneReport> => {
+export async function latest(requester: Get, feedId: string, options?: CallOptions): Promise<OneReport> {
   const feedID = readFeedId(feedId);
   return readReport(requester, targetOf(paths.reportLatest, { feedID }), feedID, options);
-};
+}
 
 /** The report that is valid at a second. If there is none, the error's details have the reason and the nearest reports. */
-export const at = async (
-  requester: Get,
-  feedId: string,
-  timestamp: number,
-  options?: CallOptions,
-): Promise<OneReport> => {
+export async function at(requester: Get, feedId: string, timestamp: number, options?: CallOptions): Promise<OneReport> {
   const feedID = readFeedId(feedId);
   const query = { feedID, timestamp: readSeconds(timestamp, 'timestamp') };
   return readReport(requester, targetOf(paths.reportAt, query), feedID, options);
-};
+}
 
 /** The reports of several streams at a second, in several requests if the server allows fewer at once; streams without one are in `missing`. */
-export const bulk = async (
+export async function bulk(
   requester: Get,
   feedIds: readonly string[],
   timestamp: number,
   options?: CallOptions,
-): Promise<BulkReports> => {
+): Promise<BulkReports> {
   const seconds = readSeconds(timestamp, 'timestamp');
   const startedMs = performance.now();
   const ask = (part: readonly FeedId[]) =>
     readPart(requester, part, seconds, withRest(options, performance.now() - startedMs));
   return joinParts(await inParts(requester, readFeedIds(feedIds), ask));
-};
+}
 
 /** The answers to parts of a request as one. */
 export const joinParts = (parts: readonly BulkReports[]): BulkReports => ({
@@ -156,11 +151,11 @@ const readPart = async (
 };
 
 /** The reports in the order of the request, and the streams without one, even if the server does not list them. */
-export const readReports = (
+export function readReports(
   body: { readonly reports?: unknown; readonly missing?: unknown },
   asked: readonly FeedId[],
   details: AnswerDetails,
-): BulkReports => {
+): BulkReports {
   const received = checkReports(body.reports, asked, details);
   const there = new Map<string, ReportJson>(received.map((report) => [report.feedID, report]));
   // Two reports of one stream would be ambiguous.
@@ -175,19 +170,19 @@ export const readReports = (
       return { feedID, ...(typeof reason === 'string' && { reason: reason as MissingReason }) }; // a later server may have more of them
     });
   return { reports, missing, details };
-};
+}
 
 /** A page with the windows of its reports in milliseconds. */
 export type ReceivedPage = WithDetails & WalkedPage;
 
 /** Reads and validates one page; the server's default limit unless given. */
-export const readPage = async (
+export async function readPage(
   requester: Get,
   feedId: string,
   startTimestamp: number,
   limit?: number,
   options?: InnerCallOptions,
-): Promise<ReceivedPage> => {
+): Promise<ReceivedPage> {
   const feedID = readFeedId(feedId);
   const start = { feedID, startTimestamp: readSeconds(startTimestamp, 'startTimestamp') };
   const query = limit === undefined ? start : { ...start, limit: readLimit(limit) };
@@ -196,7 +191,7 @@ export const readPage = async (
   const reports = checkReports(body.reports, [feedID], details).map(toReceived);
   checkPage(reports, startTimestamp, more);
   return { reports, more, details };
-};
+}
 
 /** As `readPage`, with a smaller limit on a server that rejects this one. */
 export const readLargePage = (
@@ -209,15 +204,12 @@ export const readLargePage = (
   withPageLimit(requester, readLimit(limit), (most) => readPage(requester, feedId, startTimestamp, most, options));
 
 /** A page in the form that callers get. */
-export const toReportPage = (
-  { reports: received, more, details }: ReceivedPage,
-  startTimestamp: number,
-): ReportPage => {
+export function toReportPage({ reports: received, more, details }: ReceivedPage, startTimestamp: number): ReportPage {
   const reports = received.map(({ report }) => report);
   const last = reports.at(-1);
   const nextStartTimestamp = last === undefined ? startTimestamp : last.observationsTimestamp + 1;
   return { reports, more: more ?? last !== undefined, nextStartTimestamp, details };
-};
+}
 
 /** Reports of one stream observed at or after a second, oldest first. `limit`: 10 by default, at most 1,000. */
 export const page = async (
@@ -235,12 +227,12 @@ const spanQuery = ({ from, to }: TimeRange) => ({
 });
 
 /** Gaps and completeness of a stream in a time range of at most a day. */
-export const coverage = async (
+export async function coverage(
   requester: Get,
   feedId: string,
   span: TimeRange,
   options?: CallOptions,
-): Promise<CoverageResult> => {
+): Promise<CoverageResult> {
   const target = targetOf(paths.reportCoverage, { feedID: readFeedId(feedId), ...spanQuery(span) });
   const { body, details } = await readExtension(
     'coverage',
@@ -249,15 +241,15 @@ export const coverage = async (
   );
   if (!Array.isArray(body.gaps)) throw strange(details);
   return { coverage: body, details };
-};
+}
 
 /** Completeness of several streams by hour, in a time range of at most a day, in the order of the request. */
-export const coverageMany = async (
+export async function coverageMany(
   requester: Get,
   feedIds: readonly string[],
   span: TimeRange,
   options?: CallOptions,
-): Promise<CoverageManyResult> => {
+): Promise<CoverageManyResult> {
   const asked = readFeedIds(feedIds);
   const query = { feedIDs: asked.join(','), ...spanQuery(span) };
   const { body, details } = await readExtension(
@@ -272,7 +264,7 @@ export const coverageMany = async (
     return one;
   });
   return { streams, details };
-};
+}
 
 /** Open, high, low and close as exact integers with 18 decimals. Empty buckets are absent. */
 export type Candle = {
@@ -308,26 +300,26 @@ const readCandles = (raw: unknown, details: AnswerDetails): readonly Candle[] =>
 const candleAdvice = 'Read the time range with pages() and decode the prices.';
 
 /** Candles of 1, 60, 300, 900, 3600, 14400 or 86400 seconds. */
-export const candles = async (
+export async function candles(
   requester: Get,
   feedId: string,
   { resolution, ...span }: CandleRange,
   options?: CallOptions,
-): Promise<CandlesResult> => {
+): Promise<CandlesResult> {
   const query = { feedID: readFeedId(feedId), ...spanQuery(span), resolution: readResolution(resolution) };
   const { body, details } = await readExtension('candles', candleAdvice, () =>
     requester.get<Partial<Body<'Candles'>>>(targetOf(paths.reportCandles, query), options),
   );
   return { candles: readCandles(body.candles, details), details };
-};
+}
 
 /** Candles of several streams, in the order of the request; a stream without reports has none. */
-export const candlesMany = async (
+export async function candlesMany(
   requester: Get,
   feedIds: readonly string[],
   { resolution, ...span }: CandleRange,
   options?: CallOptions,
-): Promise<CandlesManyResult> => {
+): Promise<CandlesManyResult> {
   const asked = readFeedIds(feedIds);
   const query = { feedIDs: asked.join(','), ...spanQuery(span), resolution: readResolution(resolution) };
   const { body, details } = await readExtension('candles of several streams', 'Read each stream with candles().', () =>
@@ -338,10 +330,10 @@ export const candlesMany = async (
   );
   const streams = asked.map((feedID) => ({ feedID, candles: readCandles(received.get(feedID), details) }));
   return { streams, details };
-};
+}
 
 /** The streams that this account may read. */
-export const feeds = async (requester: Get, options?: CallOptions): Promise<FeedsResult> => {
+export async function feeds(requester: Get, options?: CallOptions): Promise<FeedsResult> {
   const { body, details } = await readExtension(
     'list of readable streams',
     'List the catalog with discovery(), and keep your own list of readable streams.',
@@ -350,10 +342,10 @@ export const feeds = async (requester: Get, options?: CallOptions): Promise<Feed
   if (body.feeds === null) return { feeds: [], details };
   if (!Array.isArray(body.feeds) || body.feeds.some((one) => typeof one?.feedID !== 'string')) throw strange(details);
   return { feeds: body.feeds, details };
-};
+}
 
 /** The signer sets that the server publishes, to pass to `verify` or keep in a file. */
-export const signers = async (requester: Get, options?: CallOptions): Promise<SignersResult> => {
+export async function signers(requester: Get, options?: CallOptions): Promise<SignersResult> {
   const { body, details } = await readExtension(
     'signer sets',
     'Pass a signer set to verify, from a file that you keep.',
@@ -361,10 +353,10 @@ export const signers = async (requester: Get, options?: CallOptions): Promise<Si
   );
   if (Array.isArray(body) || Object.values(body).some((set) => !Array.isArray(set?.addresses))) throw strange(details);
   return { signers: body, details };
-};
+}
 
 /** The server's clock, which signed timestamps are compared with. On servers without this route, its Date header, in whole seconds. */
-export const time = async (requester: Get, options?: CallOptions): Promise<TimeResult> => {
+export async function time(requester: Get, options?: CallOptions): Promise<TimeResult> {
   const read = () => requester.get<Partial<Body<'ServerTime'>>>(paths.time, options);
   try {
     const { body, details } = await readExtension('time', 'Compare the clocks in another way.', read);
@@ -376,10 +368,10 @@ export const time = async (requester: Get, options?: CallOptions): Promise<TimeR
     const serverTimeMs = details.serverDateMs;
     return { serverTimeMs, details: { status, requestId, rateLimit: undefined, serverTimeMs } };
   }
-};
+}
 
 /** The status of the service. */
-export const status = async (requester: Get, options?: CallOptions): Promise<StatusResult> => {
+export async function status(requester: Get, options?: CallOptions): Promise<StatusResult> {
   const { body, details } = await readExtension(
     'status',
     'Read a report with latest() to see whether the service works.',
@@ -387,4 +379,4 @@ export const status = async (requester: Get, options?: CallOptions): Promise<Sta
   );
   if (typeof body.ready !== 'boolean') throw strange(details);
   return { status: body, details };
-};
+}

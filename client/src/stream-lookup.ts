@@ -39,13 +39,13 @@ type CachedEntries = {
 };
 
 /** Whether this is a name to look up. Text that starts like a feed ID is not. */
-export const isStreamName = (raw: unknown): raw is string => {
+export function isStreamName(raw: unknown): raw is string {
   if (typeof raw !== 'string' || /^\s*(0x|$)/i.test(raw)) return false;
   if (raw.length <= nameMax) return true;
   return readArgument(() => {
     throw malformedArgument('feedID', raw, `a feed ID or a name of at most ${nameMax} characters`);
   });
-};
+}
 
 export type LookupParts = {
   readonly requester: Pick<Requester, 'get'>;
@@ -55,7 +55,7 @@ export type LookupParts = {
   readonly monotonicMs: () => number;
 };
 
-export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs }: LookupParts): StreamLookup => {
+export function createStreamLookup({ requester, isSigned, timeoutMs, monotonicMs }: LookupParts): StreamLookup {
   let cached: CachedEntries | undefined;
   let reading: Promise<CachedEntries> | undefined;
   const read = async (): Promise<CachedEntries> => {
@@ -103,7 +103,7 @@ export const createStreamLookup = ({ requester, isSigned, timeoutMs, monotonicMs
     return [...new Set(found)];
   };
   return { one, all, entry };
-};
+}
 
 // A server that does not know `hidden` may reject it: then only listed streams are known.
 const ignoreRefusal = (error: unknown): undefined => {

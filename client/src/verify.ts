@@ -39,7 +39,7 @@ const fail = (reason: VerifyFailure, message: string): Verdict => ({ ok: false, 
  * Checks that a quorum of the signers signed the report, and that the feed ID and timestamps around it match what was signed.
  * `signers`: the result of `client.signers()` or, better, parsed from a file that you keep.
  */
-export const verify = (report: ReportJson | string, signers: SignerSets | SignerSetsJson): Verdict => {
+export function verify(report: ReportJson | string, signers: SignerSets | SignerSetsJson): Verdict {
   const sets = signers instanceof Map ? signers : readArgument(() => parseSignerSets(signers));
   try {
     const full = decodeFullReport(fullReportOf(report));
@@ -57,7 +57,7 @@ export const verify = (report: ReportJson | string, signers: SignerSets | Signer
     if (isMalformed) return fail('malformed_report', error.message);
     throw error;
   }
-};
+}
 
 /** The first field that differs from what was signed. */
 const mismatchOf = (report: ReportJson, feedId: string, window: ReportWindow): string | undefined => {

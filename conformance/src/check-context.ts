@@ -70,7 +70,7 @@ const pollMs = 25;
 /** REST is asked this often for a new report. */
 const restPollMs = 250;
 
-export const createCheckContext = (parts: CheckContextParts): CheckContext => {
+export function createCheckContext(parts: CheckContextParts): CheckContext {
   const { requester, rules, signal } = parts;
   const pool = createReportPool();
   const ask: Ask = async (target, changes) => {
@@ -129,7 +129,7 @@ export const createCheckContext = (parts: CheckContextParts): CheckContext => {
     },
   };
   return context;
-};
+}
 
 const requireOpen = async (watch: Watch): Promise<Watch> => {
   const result = await watch.opened;

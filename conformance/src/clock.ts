@@ -14,7 +14,7 @@ export type ClockEstimate = {
 /** Servers make the text of a second once, and may still use it a moment later. */
 const dateLateMs = 50;
 
-export const createClockEstimate = (): ClockEstimate => {
+export function createClockEstimate(): ClockEstimate {
   let [lowMs, highMs] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   return {
     note: (sentMs, firstByteMs, date) => {
@@ -25,4 +25,4 @@ export const createClockEstimate = (): ClockEstimate => {
     },
     bounds: () => (Number.isFinite(lowMs) && lowMs <= highMs ? { lowMs, highMs } : undefined),
   };
-};
+}

@@ -138,13 +138,13 @@ const readAnswer = (
 };
 
 /** The value of a JSON text; undefined if it is not JSON. */
-export const parseJson = (text: string): unknown => {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-};
+}
 
 const reasonOf = ({ code = '' }: NodeJS.ErrnoException): NoAnswerReason =>
   code.startsWith('HPE_') ? 'not HTTP' : 'no connection';

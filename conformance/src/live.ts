@@ -49,7 +49,7 @@ const refusalBytesMax = 65_536;
 export type WatchParts = { readonly wsUrl: URL; readonly requester: Requester; readonly timeoutMs: number };
 
 /** Opens a WebSocket with exactly the headers of the request. */
-export const openWatch = ({ wsUrl, requester, timeoutMs }: WatchParts, request: RequestToSend): Watch => {
+export function openWatch({ wsUrl, requester, timeoutMs }: WatchParts, request: RequestToSend): Watch {
   const socket = new WebSocket(
     `${wsUrl.protocol === 'https:' ? 'wss' : 'ws'}://${wsUrl.host}${wsUrl.pathname.replace(/\/$/, '')}${request.target}`,
     {
@@ -109,7 +109,7 @@ export const openWatch = ({ wsUrl, requester, timeoutMs }: WatchParts, request: 
     close: () => socket.close(1000),
     end: () => socket.terminate(),
   };
-};
+}
 
 const toFrame = (data: Buffer, isBinary: boolean): Frame => {
   const text = data.toString('utf8');

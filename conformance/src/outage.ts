@@ -20,7 +20,7 @@ const describe = ({ failures, longs }: InRow, factor = 1): string | undefined =>
   return failures >= factor * failuresMax ? `${failures} requests in a row failed.` : undefined;
 };
 
-export const createOutage = (): Outage => {
+export function createOutage(): Outage {
   const all: InRow = { failures: 0, longs: 0 };
   const byPath = new Map<string, InRow>();
   const failing = new Set<string>();
@@ -49,4 +49,4 @@ export const createOutage = (): Outage => {
       return ofDeployment() ?? (reason && `${path} is down: ${reason}`);
     },
   };
-};
+}

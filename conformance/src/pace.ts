@@ -23,7 +23,7 @@ const holdMaxMs = 5_000;
 const everyPath = '*';
 
 /** `endMs`, by `performance.now`, is the end of the run: no request is sent after it. */
-export const createPace = (requestsPerSecond: number, endMs = Number.POSITIVE_INFINITY): Pace => {
+export function createPace(requestsPerSecond: number, endMs = Number.POSITIVE_INFINITY): Pace {
   let leastMs = 1_000 / requestsPerSecond;
   let spreadMs = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -73,7 +73,7 @@ export const createPace = (requestsPerSecond: number, endMs = Number.POSITIVE_IN
     hasRefused: () => hasRefused,
     rate: () => 1_000 / intervalMs(),
   };
-};
+}
 
 /** Some deployments send the time of the reset instead of the seconds until then. */
 const untilReset = (reset: number): number => (reset < 1e9 ? reset : Math.max(0, reset - Date.now() / 1_000));

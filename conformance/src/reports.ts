@@ -24,7 +24,7 @@ const isHex = (value: unknown, digits?: number): boolean =>
   (digits === undefined || value.length === 2 + digits);
 
 /** What is wrong with the shape of a report; undefined if nothing is. Clients ignore other keys, so they are fine. */
-export const shapeProblem = (value: unknown, keys: readonly string[] = restKeys): string | undefined => {
+export function shapeProblem(value: unknown, keys: readonly string[] = restKeys): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return `${excerpt(value === undefined ? 'nothing' : jsonTextOf(value))} is not an object`;
   const fields: Readonly<Record<string, unknown>> = { ...value };
@@ -35,14 +35,14 @@ export const shapeProblem = (value: unknown, keys: readonly string[] = restKeys)
   const times = keys.slice(1, 3);
   const bad = times.find((key) => !Number.isSafeInteger(fields[key]) || Number(fields[key]) < 0);
   return bad === undefined ? undefined : `${bad} is ${excerpt(jsonTextOf(fields[bad]))}, not a JSON integer`;
-};
+}
 
 /** The well-formed reports of an answer's body, `{"report"}` or `{"reports"}`. */
-export const reportsOf = (json: unknown): readonly ReportJson[] => {
+export function reportsOf(json: unknown): readonly ReportJson[] {
   const { report, reports } = Object(json);
   const values: readonly unknown[] = Array.isArray(reports) ? reports : [report];
   return values.filter((value): value is ReportJson => shapeProblem(value) === undefined);
-};
+}
 
 /** A report with what its bytes say. */
 export type SeenReport = {
@@ -65,12 +65,12 @@ const decodeSeen = (report: ReportJson, request: RequestToSend): SeenReport => {
 };
 
 /** The signed window in milliseconds; that of the JSON for bytes that cannot be decoded. */
-export const spanOf = ({ decoded, report }: SeenReport): { readonly fromMs: number; readonly toMs: number } => {
+export function spanOf({ decoded, report }: SeenReport): { readonly fromMs: number; readonly toMs: number } {
   if (decoded === undefined)
     return { fromMs: report.validFromTimestamp * 1_000, toMs: report.observationsTimestamp * 1_000 };
   const { validFromMs, observationsMs } = windowOf(decoded.body);
   return { fromMs: validFromMs, toMs: observationsMs };
-};
+}
 
 /** Most distinct reports that a run keeps. */
 const seenMax = 5_000;
@@ -82,7 +82,7 @@ export type ReportPool = {
 };
 
 /** Collects the distinct reports of a run. */
-export const createReportPool = (): ReportPool => {
+export function createReportPool(): ReportPool {
   const seen = new Map<string, SeenReport>();
   return {
     add: (reports, request) => {
@@ -98,4 +98,4 @@ export const createReportPool = (): ReportPool => {
     },
     all: () => [...seen.values()],
   };
-};
+}

@@ -85,7 +85,7 @@ const isTransient = ({ answer, failure }: Attempt): boolean =>
     ? failure.reason === 'no connection' || failure.reason === 'broken off'
     : transientStatuses.includes(answer.status);
 
-export const createRequester = (parts: RequesterParts): Requester => {
+export function createRequester(parts: RequesterParts): Requester {
   const { url, pace, timeoutMs, signal } = parts;
   const attempts: Attempt[] = [];
   const state: { offsetMs?: number; failures: number } = { failures: 0 };
@@ -148,7 +148,7 @@ export const createRequester = (parts: RequesterParts): Requester => {
     },
     outage: () => parts.stopped() ?? outage.ofDeployment(),
   };
-};
+}
 
 /** The headers as sent: names and values of a check replace those that signing made. */
 const buildHeaders = (

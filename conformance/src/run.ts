@@ -64,7 +64,7 @@ export type RunReport = {
 };
 
 /** Makes a run. Rejects only if the signal aborts, or on a bug. */
-export const runChecks = async (options: RunOptions): Promise<RunReport> => {
+export async function runChecks(options: RunOptions): Promise<RunReport> {
   const { checks, timeLimitMs } = options;
   const over = new AbortController();
   const signal = AbortSignal.any([options.signal, over.signal]);
@@ -100,7 +100,7 @@ export const runChecks = async (options: RunOptions): Promise<RunReport> => {
     context.close();
     await live;
   }
-};
+}
 
 /** Offers the server's clock to signing, so that one wrong clock fails one check and not all. */
 const measureClock = async ({ ask, requester }: CheckContext, nowMs: () => number): Promise<void> => {

@@ -44,18 +44,18 @@ export const targets = {
 } as const;
 
 /** The entries of a catalog answer that have a feed ID. */
-export const entriesOf = (json: unknown): readonly SampleEntry[] => {
+export function entriesOf(json: unknown): readonly SampleEntry[] {
   const { feeds } = Object(json);
   return Array.isArray(feeds)
     ? feeds.filter((entry): entry is SampleEntry => typeof Object(entry).feedId === 'string')
     : [];
-};
+}
 
 /** The feed IDs of an answer of /api/v1/feeds. */
-export const feedIdsOf = (json: unknown): readonly string[] => {
+export function feedIdsOf(json: unknown): readonly string[] {
   const { feeds } = Object(json);
   return Array.isArray(feeds) ? feeds.map((feed) => Object(feed).feedID).filter((id) => typeof id === 'string') : [];
-};
+}
 
 /** Only these are sent: the checks of the lists report the others. */
 export const isFeedId = (id: string): boolean => /^0x[0-9a-f]{64}$/i.test(id);
@@ -74,7 +74,7 @@ const memo = <T>(read: () => Promise<T>): (() => Promise<T>) => {
 };
 
 /** `named` are feed IDs to look at before others. */
-export const createSample = (ask: Ask, named: readonly string[]): Sample => {
+export function createSample(ask: Ask, named: readonly string[]): Sample {
   const catalog = memo(async () => entriesOf((await ask(targets.discovery, { signed: false })).json));
   const readable = memo(async () => {
     if (named.length > 0) return named;
@@ -104,7 +104,7 @@ export const createSample = (ask: Ask, named: readonly string[]): Sample => {
     return [first, ...rest] as const;
   });
   return { catalog, readable, streams, reporting: async () => [...(await reporting())] };
-};
+}
 
 const listedIds = async (ask: Ask): Promise<readonly string[]> => {
   const answer = await ask(`${targets.discovery}?hidden=true`);

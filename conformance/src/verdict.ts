@@ -22,14 +22,14 @@ export class SkipError extends Error {
 }
 
 /** Throws unless the condition holds. `actual` is computed only then. */
-export const demand = (
+export function demand(
   holds: boolean,
   expected: string,
   actual: () => string,
   source?: Pick<ReceivedAnswer, 'request'>,
-): void => {
+): void {
   if (!holds) throw new MismatchError(expected, actual(), source?.request);
-};
+}
 
 /** Throws unless the answer has one of these statuses. */
 export const demandStatus = (
@@ -41,10 +41,10 @@ export const demandStatus = (
 const excerptLength = 160;
 
 /** The beginning of a text on one line. */
-export const excerpt = (text: string): string => {
+export function excerpt(text: string): string {
   const line = text.slice(0, 4 * excerptLength).replace(/\s+/g, ' ');
   return line.length > excerptLength ? `${line.slice(0, excerptLength)}…` : line;
-};
+}
 
 /** Status and the beginning of the body. */
 export const describeAnswer = ({ status, text }: Pick<ReceivedAnswer, 'status' | 'text'>): string =>

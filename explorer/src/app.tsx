@@ -255,7 +255,7 @@ const useFocusOnPage = () => {
   return main;
 };
 
-export const App = ({ code }: { readonly code: ExplorerPages }) => {
+export function App({ code }: { readonly code: ExplorerPages }) {
   usePreloading(code);
   const { router, session, sandbox, historyShown } = useExplorer();
   const main = useFocusOnPage();
@@ -291,4 +291,4 @@ export const App = ({ code }: { readonly code: ExplorerPages }) => {
       <ShortcutsDialog />
     </>
   );
-};
+}

@@ -53,7 +53,7 @@ export const createPages = (chunks: Chunks): ExplorerPages => createPageCode(loa
 const idleMs = 2_000;
 
 /** Loads pages before they are opened: one after the other when the browser is idle, at once when a link has the pointer or the focus. */
-export const usePreloading = (code: ExplorerPages): void => {
+export function usePreloading(code: ExplorerPages): void {
   useEffect(() => {
     const preloadLink = ({ target }: Event): void => {
       const link = target instanceof Element ? target.closest('a') : null;
@@ -72,7 +72,7 @@ export const usePreloading = (code: ExplorerPages): void => {
       stopIdle();
     };
   }, [code]);
-};
+}
 
 /** Safari has no requestIdleCallback. */
 const onIdle = (act: () => Promise<void>): (() => void) => {
@@ -84,12 +84,12 @@ const onIdle = (act: () => Promise<void>): (() => void) => {
   return () => window.cancelIdleCallback(id);
 };
 
-export const Page = ({ route, code }: { readonly route: PageRoute; readonly code: ExplorerPages }) => {
+export function Page({ route, code }: { readonly route: PageRoute; readonly code: ExplorerPages }) {
   const { page } = route;
   if (page === 'catalog') return <CatalogPage />;
   if (page === 'unknown') return <UnknownPage path={route.path} />;
   return <LazyPage key={page} name={page} route={route} code={code} />;
-};
+}
 
 const LazyPage = ({
   name,

@@ -315,10 +315,10 @@ export const formOf = ({ query }: Route): string | undefined =>
   Object.keys(query).find((name) => query[name]?.insteadOf !== undefined);
 
 /** A route's path, with the argument that selects it: its name in documents, logs and metrics. */
-export const routeLabel = (route: Route): string => {
+export function routeLabel(route: Route): string {
   const form = formOf(route);
   return form === undefined ? route.path : `${route.path}?${form}`;
-};
+}
 
 /** Whether a route streams for as long as the connection lasts. */
 export const isLive = ({ transport, contentType }: Route): boolean =>

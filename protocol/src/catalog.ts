@@ -64,7 +64,7 @@ export const toCatalogEntry = (stream: Stream): CatalogEntry => ({
 });
 
 /** Changes the status of a stream; decommissioning sets `decommissionedAt`. Throws if the transition is not allowed. */
-export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): Stream => {
+export function moveStream(stream: Stream, status: StreamStatus, atMs: number): Stream {
   const allowed: readonly StreamStatus[] = statusTransitions[stream.status];
   if (allowed.length === 0)
     throw new ApiError('malformed_argument', `${stream.name} is ${stream.status}, which is permanent.`, {
@@ -73,7 +73,7 @@ export const moveStream = (stream: Stream, status: StreamStatus, atMs: number): 
   if (!allowed.includes(status))
     throw malformedArgument('status', status, `${allowed.join(' or ')}, since ${stream.name} is ${stream.status}`);
   return { ...stream, status, decommissionedAt: status === 'decommissioned' ? formatDate(atMs) : null };
-};
+}
 
 /** Formats milliseconds as a date of the catalog: RFC 3339, UTC, six decimals. */
 export const formatDate = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
@@ -93,7 +93,7 @@ const textFields = [
 type TextField = (typeof textFields)[number];
 
 /** Parses a stream of a catalog file or a catalog entry; `at` is its place in the caller's file, for errors. */
-export const parseStream = (raw: unknown, at = 'stream'): Stream => {
+export function parseStream(raw: unknown, at = 'stream'): Stream {
   if (typeof raw !== 'object' || raw === null) throw malformedArgument(at, raw, 'an object');
   const entry = raw as Record<string, unknown>; // every key is checked as it is read
   const feedId = parseFeedId(entry.feedId, `${at}.feedId`);
@@ -121,10 +121,10 @@ export const parseStream = (raw: unknown, at = 'stream'): Stream => {
     decommissionedAt,
     hidden: parseFlag(entry.hidden ?? false, `${at}.hidden`),
   };
-};
+}
 
 /** Parses a catalog file: `{"feeds": […]}` or a bare list. Feed IDs must be unique. */
-export const parseCatalog = (raw: unknown, at = 'catalog'): readonly Stream[] => {
+export function parseCatalog(raw: unknown, at = 'catalog'): readonly Stream[] {
   const list = typeof raw === 'object' && raw !== null && 'feeds' in raw ? raw.feeds : raw;
   if (!Array.isArray(list)) throw malformedArgument(at, raw, 'a list of streams, or {"feeds": [ … ]}');
   const streams = list.map((entry, i) => parseStream(entry, `${at}[${i}]`));
@@ -135,7 +135,7 @@ export const parseCatalog = (raw: unknown, at = 'catalog'): readonly Stream[] =>
     seen.add(feedId);
   }
   return streams;
-};
+}
 
 const parseText = (raw: unknown, at: string): string => {
   if (typeof raw === 'string' && raw !== '') return raw;

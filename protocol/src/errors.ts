@@ -95,10 +95,10 @@ export type ErrorJson = {
 } & ErrorDetails;
 
 /** Renders an error for the wire. Details never replace the four fixed keys. */
-export const toErrorJson = (error: Pick<ApiError, 'code' | 'message' | 'details'>, requestId: string): ErrorJson => {
+export function toErrorJson(error: Pick<ApiError, 'code' | 'message' | 'details'>, requestId: string): ErrorJson {
   const fixed = { error: error.message, message: error.message, code: error.code, requestId };
   return { ...fixed, ...error.details, ...fixed };
-};
+}
 
 /** Untrusted text in one line, without control characters and characters that change the writing direction. */
 export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
@@ -107,17 +107,17 @@ export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Z
 const echoedCharactersMax = 80;
 
 /** A value as JSON, for messages. What JSON cannot have, or nests too deeply to be printed, is `[object Array]` or alike. */
-export const jsonTextOf = (value: unknown): string => {
+export function jsonTextOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
     return Object.prototype.toString.call(value);
   }
-};
+}
 
 /** The error that every parser throws: argument, received value, expected form. */
-export const malformedArgument = (argument: string, received: unknown, expected: string): ApiError => {
+export function malformedArgument(argument: string, received: unknown, expected: string): ApiError {
   const json = jsonTextOf(received);
   const shown = json.length > echoedCharactersMax ? `${json.slice(0, echoedCharactersMax)}…` : json;
   return new ApiError('malformed_argument', `${argument} is ${shown}, expected ${expected}.`, { argument, expected });
-};
+}

@@ -42,7 +42,7 @@ export type OpenApiOptions = {
 const errorCodes = Object.keys(errorTable) as ErrorCode[]; // the table's own keys
 
 /** The document of a deployment. Key order is fixed, so that equal tables give equal text. */
-export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenApiDocument => {
+export function createOpenApi({ serverUrl, bounds }: OpenApiOptions = {}): OpenApiDocument {
   const known: DocumentedBounds = { ...limits, ...bounds };
   return {
     openapi: '3.1.0',
@@ -65,7 +65,7 @@ export const createOpenApi = ({ serverUrl, bounds }: OpenApiOptions = {}): OpenA
     },
     'x-errors': errorCodes.map((code) => ({ code, ...errorTable[code] })),
   };
-};
+}
 
 const tags = {
   Reports: 'Signed reports of the streams that the caller may read.',

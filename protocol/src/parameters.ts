@@ -10,7 +10,7 @@ export const secondsMax = 2 ** 32 - 1;
 const secondsPattern = /^[0-9]{1,10}$/;
 
 /** Parses a Unix timestamp in seconds: decimal digits, at most 2^32 − 1. */
-export const parseSeconds = (raw: string, argument: string): number => {
+export function parseSeconds(raw: string, argument: string): number {
   const seconds = Number(raw);
   if (secondsPattern.test(raw) && seconds <= secondsMax) return seconds;
   const hint = /^[0-9]{12,14}$/.test(raw) ? ' (this looks like milliseconds: divide by 1000)' : '';
@@ -19,22 +19,22 @@ export const parseSeconds = (raw: string, argument: string): number => {
     raw,
     `a Unix timestamp in seconds, decimal digits only, up to ${secondsMax}${hint}`,
   );
-};
+}
 
 /** Parses a whole number in decimal digits, from `min` to `max`, both included. */
-export const parseInteger = (raw: string, argument: string, min: number, max: number): number => {
+export function parseInteger(raw: string, argument: string, min: number, max: number): number {
   const value = Number(raw);
   const digitsMax = String(max).length;
   if (/^[0-9]+$/.test(raw) && raw.length <= digitsMax && value >= min && value <= max) return value;
   throw malformedArgument(argument, raw, `a whole number from ${min} to ${max}`);
-};
+}
 
 /** Parses `true` or `false`. */
-export const parseBoolean = (raw: string, argument: string): boolean => {
+export function parseBoolean(raw: string, argument: string): boolean {
   if (raw === 'true') return true;
   if (raw === 'false') return false;
   throw malformedArgument(argument, raw, 'true or false');
-};
+}
 
 export const daySeconds = 86_400;
 export const dayMs = daySeconds * 1_000;
@@ -43,25 +43,25 @@ export const dayMs = daySeconds * 1_000;
 export type DayStartMs = number;
 
 /** Parses a day that exists, `YYYY-MM-DD`. */
-export const parseDay = (raw: string, argument: string): DayStartMs => {
+export function parseDay(raw: string, argument: string): DayStartMs {
   const ms = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(raw) ? realDateMs(raw) : Number.NaN; // a date alone is in UTC
   if (!Number.isNaN(ms)) return ms;
   throw malformedArgument(argument, raw, 'a date, YYYY-MM-DD');
-};
+}
 
 /** Parses a comma-separated list without empty items. Keeps order and duplicates. */
-export const parseList = (raw: string, argument: string): readonly string[] => {
+export function parseList(raw: string, argument: string): readonly string[] {
   const items = raw.split(',');
   if (items.every((item) => item !== '')) return items;
   throw malformedArgument(argument, raw, 'a comma-separated list without empty items');
-};
+}
 
 /** Parses a list of names, lower-cased for comparison. */
 export const parseNames = (raw: string, argument: string): readonly string[] =>
   parseList(raw, argument).map((name) => name.toLowerCase());
 
 /** Parses a list of feed IDs in order, without duplicates; throws on more than `max`. */
-export const parseFeedIds = (raw: string, argument: string, max: number): readonly FeedId[] => {
+export function parseFeedIds(raw: string, argument: string, max: number): readonly FeedId[] {
   const feedIds = [...new Set(parseList(raw, argument).map((item) => parseFeedId(item, argument)))];
   if (feedIds.length <= max) return feedIds;
   throw new ApiError('malformed_argument', `${argument} names ${feedIds.length} streams, at most ${max} are allowed.`, {
@@ -69,12 +69,12 @@ export const parseFeedIds = (raw: string, argument: string, max: number): readon
     expected: `at most ${max} feed IDs`,
     feedIdsMax: max,
   });
-};
+}
 
 /** Throws if a timestamp is past retention; the oldest retained second passes. */
-export const checkRetention = (seconds: number, nowSeconds: number, retentionDays: number, argument: string): void => {
+export function checkRetention(seconds: number, nowSeconds: number, retentionDays: number, argument: string): void {
   const oldestTimestamp = nowSeconds - retentionDays * daySeconds;
   if (seconds >= oldestTimestamp) return;
   const text = `Timestamp out of bounds. Timestamp must be within the last ${retentionDays} days.`;
   throw new ApiError('timestamp_out_of_bounds', text, { argument, oldestTimestamp });
-};
+}

@@ -39,7 +39,7 @@ const parsers: { readonly [K in ParameterKind]: ParameterParser<K> } = {
 };
 
 /** Splits a raw query string (without `?`): percent-decoded, `+` is a space, all values of a name in order. */
-export const splitQuery = (raw: string): ReadonlyMap<string, readonly string[]> => {
+export function splitQuery(raw: string): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>();
   for (const pair of raw === '' ? [] : raw.split('&')) {
     const equals = pair.indexOf('=');
@@ -50,10 +50,10 @@ export const splitQuery = (raw: string): ReadonlyMap<string, readonly string[]> 
     else known.push(value);
   }
   return values;
-};
+}
 
 /** Parses the query of a route. Throws if an argument is missing, malformed or repeated; ignores unknown ones. */
-export const parseQuery = <R extends RouteName>(route: R, raw: string, bounds: QueryLimits = limits): QueryOf<R> => {
+export function parseQuery<R extends RouteName>(route: R, raw: string, bounds: QueryLimits = limits): QueryOf<R> {
   const given = splitQuery(raw);
   const parsed: Record<string, unknown> = {};
   const rows: Readonly<Record<string, Parameter>> = routes[route].query;
@@ -68,7 +68,7 @@ export const parseQuery = <R extends RouteName>(route: R, raw: string, bounds: Q
     if (value !== undefined) parsed[parameter.as] = value;
   }
   return parsed as QueryOf<R>; // keyed by `as` and valued by `kind` of the same rows as the type
-};
+}
 
 const parseArgument = (name: string, parameter: Parameter, values: readonly string[], bounds: QueryLimits): unknown => {
   const [value, ...repeats] = values;

@@ -43,22 +43,22 @@ const contextEnd = 4 * wordBytes;
 const signedBytes = new Uint8Array(contextEnd + fullReportBytesMax);
 
 /** What the oracles signed: keccak256(keccak256(body) ‖ the three context words), no message prefix. */
-export const reportDigest = (report: SignedPart, engine: SignatureEngine = portableEngine): Uint8Array => {
+export function reportDigest(report: SignedPart, engine: SignatureEngine = portableEngine): Uint8Array {
   const { configDigest, epochAndRound, extraHash } = report.context;
   const body = report.body.slice(2);
   writeHex(`${configDigest.slice(2)}${epochAndRound.slice(2)}${extraHash.slice(2)}${body}`, signedBytes, wordBytes);
   signedBytes.set(engine.keccak256(signedBytes.subarray(contextEnd, contextEnd + body.length / 2)));
   return engine.keccak256(signedBytes.subarray(0, contextEnd));
-};
+}
 
 /** The signer's address for each signature, in order; undefined if the signature is malformed. */
-export const recoverSigners = (
+export function recoverSigners(
   report: FullReport,
   engine: SignatureEngine = portableEngine,
-): readonly (Address | undefined)[] => {
+): readonly (Address | undefined)[] {
   const digest = reportDigest(report, engine);
   return report.signatures.map((signature) => recoverAddress(signature, digest, engine));
-};
+}
 
 /** Recovery id, r, s; filled and used within one call. */
 const signatureBytes = new Uint8Array(1 + 2 * wordBytes);
@@ -106,18 +106,18 @@ export const explainVerification = ({ reason, detail }: Extract<Verification, { 
   detail === undefined ? verificationFailures[reason] : `${verificationFailures[reason]} ${detail}`;
 
 /** Checks that exactly f + 1 distinct registered signers of the report's config digest signed these bytes. */
-export const verifyReport = (
+export function verifyReport(
   report: FullReport,
   signerSets: SignerSets,
   engine: SignatureEngine = portableEngine,
-): Verification => {
+): Verification {
   const signerSet = signerSets.get(report.context.configDigest);
   if (signerSet === undefined) return { ok: false, reason: 'unknown_config_digest' };
   const [count, needed] = [report.signatures.length, signerSet.f + 1];
   if (count !== needed)
     return { ok: false, reason: 'wrong_signature_count', detail: `It has ${count}, and needs ${needed}.` };
   return judgeSigners(recoverSigners(report, engine), signerSet);
-};
+}
 
 const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: SignerSet): Verification => {
   const fail = (reason: VerificationFailure, signatureIndex: number): Verification => ({
@@ -145,7 +145,7 @@ const judgeSigners = (recovered: readonly (Address | undefined)[], signerSet: Si
 export const oraclesMax = 31;
 
 /** Parses one signer set: n > 3f, n ≤ 31, distinct addresses. `at` is its place in the caller's file, for errors. */
-export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers'): SignerSet => {
+export function parseSignerSet(configDigest: string, raw: unknown, at = 'signers'): SignerSet {
   if (!/^0x[0-9a-fA-F]{64}$/.test(configDigest))
     throw malformedArgument(at, configDigest, 'a config digest, 0x and 64 hex digits');
   const path = `${at}.${configDigest}`;
@@ -159,16 +159,16 @@ export const parseSignerSet = (configDigest: string, raw: unknown, at = 'signers
     throw malformedArgument(`${path}.addresses`, n, `more than 3f = ${3 * f} and at most ${oraclesMax} addresses`);
   }
   return { configDigest: configDigest.toLowerCase() as Hex, f, addresses: parsed }; // it matches the pattern
-};
+}
 
 /** Parses a signers file or a response of `/signers.json`. */
-export const parseSignerSets = (raw: unknown, at = 'signers'): SignerSets => {
+export function parseSignerSets(raw: unknown, at = 'signers'): SignerSets {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     throw malformedArgument(at, raw, 'an object of config digest → {f, addresses}');
   }
   const sets = Object.entries(raw).map(([digest, set]) => parseSignerSet(digest, set, at));
   return new Map(sets.map((set) => [set.configDigest, set]));
-};
+}
 
 /** Renders signer sets as published. */
 export const toSignerSetsJson = (signerSets: SignerSets): SignerSetsJson =>

@@ -64,7 +64,7 @@ export const encodeFullReport = (report: FullReport): Hex => encodeEnvelope(repo
  * ABI-encodes the tuple (bytes32[3] context, bytes body, bytes32[] rs, bytes32[] ss, bytes32 vs). `appended` adds elements of
  * type `bytes` after these five.
  */
-export const encodeEnvelope = ({ context, body, signatures }: FullReport, appended: readonly Hex[] = []): Hex => {
+export function encodeEnvelope({ context, body, signatures }: FullReport, appended: readonly Hex[] = []): Hex {
   const wordOf = (name: string, value: string): string => {
     const word = hexWord(value);
     if (word === undefined) throw unencodable(`${name} is not 0x and 64 hex digits`);
@@ -86,13 +86,13 @@ export const encodeEnvelope = ({ context, body, signatures }: FullReport, append
     vs.join('').padEnd(wordDigits, '0'),
     ...appended.map(bytesTail),
   ]);
-};
+}
 
 const unencodable = (what: string) =>
   new ReportFormatError('malformed_envelope', `The report cannot be encoded: ${what}.`);
 
 /** Decodes `fullReport`. Throws on anything but the canonical encoding. */
-export const decodeFullReport = (fullReport: string): FullReport => {
+export function decodeFullReport(fullReport: string): FullReport {
   const hex = parseHex(fullReport);
   const word = (i: number): string => hex.slice(2 + i * wordDigits, 2 + (i + 1) * wordDigits);
   const { body, rsAt, ssAt, count } = readLayout(hex, word);
@@ -107,7 +107,7 @@ export const decodeFullReport = (fullReport: string): FullReport => {
       v: Number.parseInt(vs.slice(i * 2, i * 2 + 2), 16),
     })),
   };
-};
+}
 
 const lowerCaseHex = /^0x(?:[0-9a-f]{2})*$/;
 
@@ -174,20 +174,20 @@ const unknownVersion = (version: number): string =>
   `The feed ID names schema version ${version}, which this release does not know.`;
 
 /** Encodes a body by the schema of its feed ID. Throws on values that do not fit their field. */
-export const encodeReportBody = (body: ReportBody): Hex => {
+export function encodeReportBody(body: ReportBody): Hex {
   const version = schemaVersionOf(body.feedId);
   const resolution = resolutionOf(body.feedId);
   if (!isSchemaVersion(version)) throw unknownSchema(unknownVersion(version));
   if (version !== body.version)
     throw malformedBody(`A version ${body.version} body has a feed ID of version ${version}.`);
   return `0x${encodeFields(body, resolution)}`;
-};
+}
 
 /** A body with other values in the fields that were read of it. Bytes that were not read stay. */
-export const withFields = (body: Hex, fields: ReportBody | ReportHead): Hex => {
+export function withFields(body: Hex, fields: ReportBody | ReportHead): Hex {
   const digits = encodeFields(fields, resolutionOf(fields.feedId));
   return `0x${digits}${body.slice(2 + digits.length)}`;
-};
+}
 
 const mistakeOf = (type: Field['type'], value: unknown): string => {
   const expectedType = ['uint64', 'uint192', 'int192'].includes(type) ? 'bigint' : 'number';
@@ -209,17 +209,17 @@ const encodeFields = (body: ReportBody | ReportHead, resolution: TimeResolution)
 export const feedIdOf = (body: string): string => body.slice(0, 2 + wordDigits);
 
 /** Decodes a body by the schema of the feed ID that it starts with. Throws `unknown_schema` if it has another layout. */
-export const decodeReportBody = (body: Hex): ReportBody => {
+export function decodeReportBody(body: Hex): ReportBody {
   const read = readReportBody(body);
   if (read.version === undefined) throw unknownSchema(read.problem);
   return read;
-};
+}
 
 /**
  * Reads a body: all fields if it has the layout of its feed ID's schema, else those of its head, which every schema since 2 has. The one place that decides
  * whether a report can be decoded (D246). Throws `malformed_body` if not even the head can be read.
  */
-export const readReportBody = (body: Hex): ReportBody | ReportHead => {
+export function readReportBody(body: Hex): ReportBody | ReportHead {
   if (body.length < 2 + headFields.length * wordDigits)
     throw malformedBody(`A body has at least ${headFields.length} words.`);
   const version = schemaVersionOf(body);
@@ -230,7 +230,7 @@ export const readReportBody = (body: Hex): ReportBody | ReportHead => {
   const head = readFields(body, headFields, resolution);
   if (head.values === undefined) throw malformedBody(head.problem);
   return { version: undefined, problem: known.problem, ...head.values } as unknown as ReportHead; // as above
-};
+}
 
 const readByVersion = (body: Hex, version: number, resolution: TimeResolution): FieldsRead => {
   if (!isSchemaVersion(version)) return { problem: unknownVersion(version) };
@@ -285,12 +285,12 @@ export type ReportWindow = {
 };
 
 /** The window of a body; version 1 has no validFrom, so both ends are its observation. */
-export const windowOf = (body: ReportBody | ReportHead): ReportWindow => {
+export function windowOf(body: ReportBody | ReportHead): ReportWindow {
   const unitMs = timeResolutionOf(body.feedId) === 'milliseconds' ? 1 : 1_000;
   const observationsMs = body.observationsTimestamp * unitMs;
   if (body.version === 1) return { validFromMs: observationsMs, observationsMs, expiresAtMs: undefined };
   return { validFromMs: body.validFromTimestamp * unitMs, observationsMs, expiresAtMs: body.expiresAt * unitMs };
-};
+}
 
 /** The main price of a body, 18 decimals, by the table's headline; undefined where only the head can be read. */
 export function headlinePriceOf(body: ReportBody): bigint;

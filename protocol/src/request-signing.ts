@@ -37,12 +37,12 @@ export const stringToSign = (
 ): string => `${method} ${target} ${bodySha256} ${userId} ${timestampMs}`;
 
 /** HMAC-SHA256 of the request with the UTF-8 bytes of the secret as key, lower-case hex. */
-export const signatureOf = (request: RequestToSign, secret: string): string => {
+export function signatureOf(request: RequestToSign, secret: string): string {
   const { method, target, body, userId, timestampMs } = request;
   const bodySha256 = body === undefined ? emptyBodySha256 : hexOf(sha256(toBytes(body)));
   const signed = stringToSign(method, target, bodySha256, userId, timestampMs);
   return hexOf(hmacSha256(utf8Bytes(secret), utf8Bytes(signed)));
-};
+}
 
 /** Signs a request; returns the three headers. */
 export const signRequest = (request: RequestToSign, secret: string): Record<string, string> => ({
@@ -61,26 +61,26 @@ export const signableTargets = (target: string): readonly string[] =>
 export const uuidPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Parses the `Authorization` header: a bare UUID in any case, returned as sent, because that spelling is signed. */
-export const parseUserId = (raw: string): string => {
+export function parseUserId(raw: string): string {
   if (uuidPattern.test(raw)) return raw;
   throw malformedHeader(authHeaders.userId, 'the bare user ID, a UUID without a scheme word');
-};
+}
 
 /** Parses the timestamp header: exactly 13 decimal digits. */
-export const parseTimestampMs = (raw: string): number => {
+export function parseTimestampMs(raw: string): number {
   if (/^[0-9]{13}$/.test(raw)) return Number(raw);
   const hint = /^[0-9]{10}$/.test(raw) ? ' (these are seconds: multiply by 1000)' : '';
   throw malformedHeader(authHeaders.timestamp, `the current Unix time in milliseconds, 13 decimal digits${hint}`);
-};
+}
 
 /** Parses the signature header: 64 hex digits in any case, returned in lower case. */
-export const parseSignature = (raw: string): string => {
+export function parseSignature(raw: string): string {
   if (/^[0-9a-fA-F]{64}$/.test(raw)) return raw.toLowerCase();
   throw malformedHeader(authHeaders.signature, 'an HMAC-SHA256 as 64 hex digits');
-};
+}
 
 /** Throws if a timestamp is more than `toleranceMs` from `nowMs`, with the difference. */
-export const checkSkew = (timestampMs: number, nowMs: number, toleranceMs: number = skewMaxMs): void => {
+export function checkSkew(timestampMs: number, nowMs: number, toleranceMs: number = skewMaxMs): void {
   const skewMs = timestampMs - nowMs;
   if (Math.abs(skewMs) <= toleranceMs) return;
   const side = skewMs < 0 ? 'behind' : 'ahead of';
@@ -89,7 +89,7 @@ export const checkSkew = (timestampMs: number, nowMs: number, toleranceMs: numbe
     `${authHeaders.timestamp} is ${Math.abs(skewMs)} ms ${side} the server time, at most ${toleranceMs} ms is accepted. Synchronize the clock and sign again.`,
     { header: authHeaders.timestamp, serverTimeMs: nowMs, skewMs },
   );
-};
+}
 
 // The value is not repeated: a mistyped header may contain a secret.
 const malformedHeader = (header: string, expected: string): ApiError =>

@@ -42,7 +42,7 @@ const pairsOf = ({ name, baseAsset, quoteAsset }: NamedStream): readonly string[
  * Matches a name in any case: first as a feed ID or full name, then as a pair. Other streams take precedence over decommissioned ones, and
  * listed over hidden ones, so that neither makes a name ambiguous.
  */
-export const matchStreams = <S extends NamedStream>(name: string, entries: readonly S[]): StreamMatch<S> => {
+export function matchStreams<S extends NamedStream>(name: string, entries: readonly S[]): StreamMatch<S> {
   const key = name.trim().toLowerCase();
   const exact = entries.filter((one) => one.feedId.toLowerCase() === key || one.name.toLowerCase() === key);
   const matching = exact.length > 0 ? exact : entries.filter((one) => pairsOf(one).includes(key));
@@ -51,7 +51,7 @@ export const matchStreams = <S extends NamedStream>(name: string, entries: reado
   const [stream, ...others] = streams;
   if (stream === undefined) return { found: 'none', near: nearTo(key, entries) };
   return others.length === 0 ? { found: 'one', stream } : { found: 'several', streams };
-};
+}
 
 const prefer = <T>(all: readonly T[], isPreferred: (one: T) => boolean): readonly T[] => {
   const preferred = all.filter(isPreferred);
@@ -100,7 +100,7 @@ export type StreamDifference = {
 };
 
 /** How several streams differ. The schema version is read from the feed ID. */
-export const distinguishStreams = (streams: readonly NamedStream[]): readonly StreamDifference[] => {
+export function distinguishStreams(streams: readonly NamedStream[]): readonly StreamDifference[] {
   const rows = streams.map((stream) => ({
     ...stream,
     schemaVersion: `V${schemaVersionOf(stream.feedId)}`,
@@ -113,10 +113,10 @@ export const distinguishStreams = (streams: readonly NamedStream[]): readonly St
     feedId: row.feedId,
     differs: Object.fromEntries(fields.map((key) => [key, row[key] ?? 'unknown'])),
   }));
-};
+}
 
 /** Why a name does not match exactly one stream, and which names would; one line per matching stream. */
-export const explainMatch = (name: string, match: Exclude<StreamMatch<NamedStream>, { found: 'one' }>): string => {
+export function explainMatch(name: string, match: Exclude<StreamMatch<NamedStream>, { found: 'one' }>): string {
   if (match.found === 'none') {
     const near = [...new Set(match.near.map((stream) => oneLine(stream.name)))];
     return `No stream is named ${JSON.stringify(name)}.${near.length === 0 ? '' : ` Similar: ${near.join(', ')}.`}`;
@@ -129,4 +129,4 @@ export const explainMatch = (name: string, match: Exclude<StreamMatch<NamedStrea
   return [`${JSON.stringify(name)} matches ${lines.length} streams. Give a full name or a feed ID:`]
     .concat(lines.slice(0, listedMax), more)
     .join('\n');
-};
+}

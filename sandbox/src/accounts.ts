@@ -18,7 +18,7 @@ const digestOf = (seed: string, what: string): Buffer =>
   createHash('sha256').update(`sealpost sandbox ${what} ${seed}`).digest();
 
 /** Not secret to anyone who knows the seed: a sandbox has only simulated reports, and listens on this machine. */
-export const deriveCredentials = (seed: string): SandboxCredentials => {
+export function deriveCredentials(seed: string): SandboxCredentials {
   const bytes = digestOf(seed, 'user');
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40; // a version 4 UUID
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
@@ -30,7 +30,7 @@ export const deriveCredentials = (seed: string): SandboxCredentials => {
     ingestToken: digestOf(seed, 'ingest token').toString('base64url'),
     key: digestOf(seed, 'key').toString('hex'),
   };
-};
+}
 
 /** By name: `public` for every stream that is not hidden, and streams by pair, name or feed ID. */
 export type SandboxAccounts = Readonly<Record<string, readonly string[]>>;
@@ -45,11 +45,7 @@ export type PlannedAccount = {
 const accountsMax = 100;
 
 /** Reads accounts. Throws a SandboxError that names the account. */
-export const readAccounts = (
-  accounts: unknown,
-  streams: readonly Stream[],
-  seed: string,
-): readonly PlannedAccount[] => {
+export function readAccounts(accounts: unknown, streams: readonly Stream[], seed: string): readonly PlannedAccount[] {
   const isObject = typeof accounts === 'object' && accounts !== null && !Array.isArray(accounts);
   if (!isObject || Object.keys(accounts).length > accountsMax)
     throw unexpected(
@@ -74,7 +70,7 @@ export const readAccounts = (
       entitlements: grants.map((grant: unknown) => entitlementOf(argument, grant, streams)),
     };
   });
-};
+}
 
 const entitlementOf = (argument: string, grant: unknown, streams: readonly Stream[]): string => {
   if (typeof grant !== 'string') throw unexpected(argument, grant, "'public', or streams such as 'ETH/USD'");
@@ -87,11 +83,11 @@ const entitlementOf = (argument: string, grant: unknown, streams: readonly Strea
 };
 
 /** The record of an account. */
-export const accountRecord = (
+export function accountRecord(
   { name, userId, secret, entitlements }: PlannedAccount,
   key: string,
   nowMs: number,
-): Account => {
+): Account {
   const createdAt = formatDate(nowMs);
   const sealed = createSecretBox(parseKey(key)).seal(userId, secret);
   return {
@@ -103,4 +99,4 @@ export const accountRecord = (
     entitlements,
     rateLimits: {},
   };
-};
+}

@@ -14,7 +14,7 @@ export type Oracles = {
 };
 
 /** The keys of a sandbox's oracles, each network made when it is asked for. */
-export const createOracles = (options: NetworkOptions): Oracles => {
+export function createOracles(options: NetworkOptions): Oracles {
   const networks: Network[] = [];
   return {
     after: async (rotations) => {
@@ -25,17 +25,17 @@ export const createOracles = (options: NetworkOptions): Oracles => {
     sign: (body, epochAndRound, configDigest) =>
       networks.find(({ signerSet }) => signerSet.configDigest === configDigest)?.sign(body, epochAndRound),
   };
-};
+}
 
 type AdministeredAct = Extract<ScenarioAct, { kind: 'rotate' | 'announce' | 'decommission' }>;
 
 /** Does what rotations and decommissioning change, each at its second. Rejects once `stopping` is aborted: the view no longer reloads then. */
-export const createAdministration = (
+export function createAdministration(
   store: Pick<Store, 'admin'>,
   view: AdminView,
   oracles: Oracles,
   stopping?: AbortSignal,
-): ((act: AdministeredAct) => Promise<void>) => {
+): (act: AdministeredAct) => Promise<void> {
   let rotations = 0;
   const auditOf = ({ second, kind }: AdministeredAct): AuditedAct => ({
     atMs: second * 1_000,
@@ -73,7 +73,7 @@ export const createAdministration = (
       stream?.status === 'decommissioned' || (act.kind === 'announce' && stream?.expectedDecommissionAt !== null);
     return seenBy(view, ({ streams }) => act.feedIds.every((feedId) => isSeen(streams.get(feedId))), stopping);
   };
-};
+}
 
 /** Resolves once the view has a change, and rejects when the node stops before. */
 const seenBy = (view: AdminView, isSeen: (snapshot: AdminSnapshot) => boolean, stopping?: AbortSignal): Promise<void> =>

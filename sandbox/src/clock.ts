@@ -45,12 +45,12 @@ const catchUpMaxMs = 10_000;
 const timerMaxMs = 60_000;
 
 /** A clock that starts running when it is made. */
-export const createSandboxClock = ({
+export function createSandboxClock({
   startMs,
   speed: firstSpeed = 1,
   paused: startsPaused = false,
   monotonicMs,
-}: ClockOptions): SandboxClock => {
+}: ClockOptions): SandboxClock {
   let speed = checkSpeed(firstSpeed);
   let paused = startsPaused;
   let anchor = { atMs: checkTime(startMs), realMs: monotonicMs() };
@@ -116,7 +116,7 @@ export const createSandboxClock = ({
       }
     },
   };
-};
+}
 
 /** Resolves when the clock changes, after so many ms, or when the signal is aborted. */
 const wakeUp = (waiters: Set<() => void>, afterMs: number | undefined, signal: AbortSignal | undefined) =>

@@ -44,7 +44,7 @@ const linesPerSubmit = 1_024;
 const batchSecondsMax = 30;
 
 /** Starts to feed. The reports of the start itself are history. */
-export const startSandboxFeed = (parts: SandboxFeedParts): Feed => {
+export function startSandboxFeed(parts: SandboxFeedParts): Feed {
   const { clock, startSecond } = parts;
   const acts: ScenarioAct[] = [];
   const counts = { stored: 0, rejected: 0, lastRejection: null as string | null }; // null until there is one
@@ -109,7 +109,7 @@ export const startSandboxFeed = (parts: SandboxFeedParts): Feed => {
       await running;
     },
   };
-};
+}
 
 const insertInOrder = (acts: ScenarioAct[], act: ScenarioAct): void => {
   const index = acts.findLastIndex(({ second }) => second <= act.second); // from the end: a series comes in order

@@ -24,14 +24,14 @@ const openThread = (options: ScenarioOptions): Channel =>
   });
 
 /** Starts the thread of a replay. */
-export const openReplaySource = async (options: ReplayOptions): Promise<SandboxNetwork> => {
+export async function openReplaySource(options: ReplayOptions): Promise<SandboxNetwork> {
   const thread: Channel = openChannel({
     start: () => startThread('./replay/replay-thread', import.meta.url, options),
     failure: (why) => new Error(`The replay has stopped: ${why}`),
   });
   await thread.ready();
   return { ...sourceOf(thread), signHistory: async () => {} };
-};
+}
 
 const sourceOf = (thread: Channel): SandboxSource => ({
   deliver: (from, to) => thread.ask({ act: 'lines', from, to }) as Promise<readonly string[]>, // as the thread answers
@@ -49,7 +49,7 @@ export type SandboxNetwork = SandboxSource & {
 };
 
 /** Starts the network's thread. */
-export const openNetwork = async (options: ScenarioOptions, reportsPerSecond: number): Promise<SandboxNetwork> => {
+export async function openNetwork(options: ScenarioOptions, reportsPerSecond: number): Promise<SandboxNetwork> {
   const thread = openThread(options);
   await thread.ready();
   return {
@@ -67,7 +67,7 @@ export const openNetwork = async (options: ScenarioOptions, reportsPerSecond: nu
       }
     },
   };
-};
+}
 
 /** Reports that a thread signs at once: about 0.1 s of work. */
 const reportsPerSlice = 256;

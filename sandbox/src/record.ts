@@ -28,7 +28,7 @@ const isTimeControl = ({ type, at }: ScenarioEvent): boolean =>
 const bare = ({ event, second }: RecordedEvent): RecordedEvent => ({ event, second });
 
 /** Starts with the events of the scenario. */
-export const createEventRecord = (events: readonly RecordedEvent[]): EventRecord => {
+export function createEventRecord(events: readonly RecordedEvent[]): EventRecord {
   const own = events.map(bare);
   const set: RecordedEvent[] = [];
   let lastSet: readonly RecordedEvent[] = [];
@@ -58,4 +58,4 @@ export const createEventRecord = (events: readonly RecordedEvent[]): EventRecord
       }
     },
   };
-};
+}

@@ -95,13 +95,13 @@ const stepWaitMs = 25_000;
 const isoOf = (second: number): string => new Date(second * 1_000).toISOString().replace('.000', '');
 
 /** What is shown of an act that could not be done. Throws an error that is not about a fault or a pushed report. */
-export const problemOf = ({ second }: ScenarioAct, error: unknown): string => {
+export function problemOf({ second }: ScenarioAct, error: unknown): string {
   if (!(error instanceof FaultError || error instanceof SandboxError)) throw error;
   return `${isoOf(second)}: ${error.message}`;
-};
+}
 
 /** Starts to direct: the events of the scenario are scheduled, and the feed runs. */
-export const startScenarioRunner = async (parts: ScenarioRunnerParts): Promise<ScenarioRunner> => {
+export async function startScenarioRunner(parts: ScenarioRunnerParts): Promise<ScenarioRunner> {
   const { clock, source, faults } = parts;
   let anchor = { timeMs: clock.nowMs(), realMs: parts.monotonicMs() };
   const problems: string[] = [];
@@ -168,17 +168,17 @@ export const startScenarioRunner = async (parts: ScenarioRunnerParts): Promise<S
     failed: feed.failed,
     stop: feed.stop,
   };
-};
+}
 
 const timedEvent = ({ event, second }: RecordedEvent): TimedEvent => ({ ...event, time: isoOf(second) });
 
 /** The events of a scenario with what they do. Throws where one cannot be, such as a fault of a stream that there is not. */
-export const compileScenario = ({
+export function compileScenario({
   scenario,
   startSecond,
   streams,
   specs,
-}: Pick<ScenarioRunnerParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) => {
+}: Pick<ScenarioRunnerParts, 'scenario' | 'startSecond' | 'streams' | 'specs'>) {
   const firstIds = new Set<string>();
   return scenario.events.map((event, i) => {
     const path = `events[${i}]`;
@@ -197,7 +197,7 @@ export const compileScenario = ({
     }
     return { event, second, effects, acts };
   });
-};
+}
 
 const simulatedOnly: readonly string[] = ['level', 'jump', 'drift', 'volatility', 'crash', 'depeg', 'freeze', 'market'];
 
@@ -243,16 +243,16 @@ export const isFaultAct = (act: ScenarioAct): act is FaultAct =>
 const isClockAct = (act: ScenarioAct): act is ClockAct => act.kind === 'speed' || act.kind === 'pause';
 
 /** Sets, removes or clears faults. Throws a FaultError where that cannot be. */
-export const setFaults = (
+export function setFaults(
   faults: Pick<FaultControls, 'add' | 'remove' | 'clear'>,
   act: FaultAct,
   addedMs?: number,
-): void => {
+): void {
   if (act.kind === 'fault') faults.add(act.fault, addedMs);
   else if (act.kind === 'clearFaults') faults.clear();
   else if (!faults.remove(act.id))
     throw new FaultError('id', `id is "${act.id}", expected the ID of a fault that is set.`);
-};
+}
 
 /** Sets and clears the faults of a list, or none where one of them cannot be set. */
 const setFaultsNow = (faults: FaultControls, planned: readonly ReturnType<typeof plan>[]): void => {

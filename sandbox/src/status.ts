@@ -7,8 +7,8 @@ import type { Faults } from './faults/faults.ts';
 const faultsMax = 20;
 
 /** What /status.json says of a sandbox: its time, and the faults that are active. The explorer shows it in a banner. */
-export const sandboxStatus = (clock: SandboxClock, faults: Pick<Faults, 'list'>): Body<'SandboxStatus'> => {
+export function sandboxStatus(clock: SandboxClock, faults: Pick<Faults, 'list'>): Body<'SandboxStatus'> {
   const { nowMs, speed, paused } = clock.state();
   const active = faults.list().filter(({ state }) => state === 'active');
   return { timeMs: nowMs, speed, paused, faults: active.slice(0, faultsMax).map(({ text }) => text) };
-};
+}

@@ -26,12 +26,12 @@ export type HistoryFiles = {
 };
 
 /** Writes the three files into a directory, created if missing; calls `onBatch` after each batch. */
-export const writeHistory = async (
+export async function writeHistory(
   options: HistoryOptions,
   out: string,
   signal: AbortSignal,
   onBatch: (batch: readonly DeliveredReport[]) => void,
-): Promise<HistoryFiles> => {
+): Promise<HistoryFiles> {
   const partialPath = (name: FileName) => join(out, `${name}.partial-${process.pid}`);
   const names = Object.values(historyFileNames);
   const { network, streams } = await createSimulation(options);
@@ -58,6 +58,6 @@ export const writeHistory = async (
   }
   const signaturesPerReport = network.signerSet.f + 1;
   return { streams: streams.length, streamsWithReports: reported.size, reports, signaturesPerReport };
-};
+}
 
 const toJsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

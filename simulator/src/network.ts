@@ -48,7 +48,7 @@ type Oracle = { readonly privateKey: Uint8Array; readonly address: Address };
 const pluginVersion = 1;
 
 /** Compiles the WASM engine and derives the network; the same options give the same keys and the same signatures. */
-export const createNetwork = async (options: NetworkOptions): Promise<Network> => {
+export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const { seed, networkType = 'testnet' } = options;
   const { n = networkProfiles[networkType].n, f = networkProfiles[networkType].f } = options;
   checkSize(n, f);
@@ -64,7 +64,7 @@ export const createNetwork = async (options: NetworkOptions): Promise<Network> =
     engine,
     sign: createSign(engine, oracles, f, configDigest, extraHashOf(networkProfiles[networkType].donId)),
   };
-};
+}
 
 const checkSize = (n: number, f: number): void => {
   if (!Number.isInteger(f) || f < 0) throw new RangeError(`f is ${f}, expected a whole number from 0 on.`);

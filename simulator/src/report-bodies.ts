@@ -129,7 +129,7 @@ export const createFeeTokens = (seed: string): FeeTokens => ({
 });
 
 /** The body of a market's report; its window is the interval that ends with the observation. */
-export const createReportBody = (market: Market, feeTokens: FeeTokens, observationsTimestamp: number): ReportBody => {
+export function createReportBody(market: Market, feeTokens: FeeTokens, observationsTimestamp: number): ReportBody {
   const { stream, version, intervalSeconds } = market;
   return {
     version,
@@ -141,4 +141,4 @@ export const createReportBody = (market: Market, feeTokens: FeeTokens, observati
     expiresAt: observationsTimestamp + expirySeconds,
     ...fieldTable[version](quoteAt(market, observationsTimestamp)),
   } as ReportBody; // the table's type pairs each version with its own fields
-};
+}

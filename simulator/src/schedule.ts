@@ -51,10 +51,10 @@ const delayOf = ({ late }: Row, second: number): number =>
   late.reduce((longest, rule) => (holds(rule, second) ? Math.max(longest, rule.delaySeconds) : longest), 0);
 
 /** The schedule of streams in catalog order. Throws on a fault with another stream or an empty range. */
-export const createSchedule = <S extends SimulatedStream>(
+export function createSchedule<S extends SimulatedStream>(
   streams: readonly S[],
   { gaps = [], late = [] }: Faults,
-): Schedule<S> => {
+): Schedule<S> {
   for (const fault of [...gaps, ...late]) checkFault(fault, streams);
   const rows = streams.map((simulated): Row<S> => {
     const ours = (fault: Gap) => fault.feedId === simulated.stream.feedId;
@@ -74,7 +74,7 @@ export const createSchedule = <S extends SimulatedStream>(
     return deliveries;
   };
   return { deliveriesAt, delayMaxSeconds: Math.max(0, ...rows.map(({ delays }) => delays[0] ?? 0)) };
-};
+}
 
 const checkFault = (fault: Gap | Late, streams: readonly SimulatedStream[]): void => {
   if (!streams.some(({ stream }) => stream.feedId === fault.feedId)) {

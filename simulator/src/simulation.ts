@@ -48,7 +48,7 @@ export const roundOf = ({ observationsTimestamp }: Pick<ReportBody, 'observation
   observationsTimestamp < networkStartedAt ? observationsTimestamp : observationsTimestamp - networkStartedAt;
 
 /** Builds the network and binds the streams to the seed. */
-export const createSimulation = async (options: SimulationOptions): Promise<Simulation> => {
+export async function createSimulation(options: SimulationOptions): Promise<Simulation> {
   const { seed, feedIds, everySeconds = 1 } = options;
   const network = await createNetwork(options);
   const streams = selectStreams(createStreams(network.networkType), feedIds).map(atIntervalOf(everySeconds));
@@ -69,7 +69,7 @@ export const createSimulation = async (options: SimulationOptions): Promise<Simu
       }
     },
   };
-};
+}
 
 /** Keeps every so many observations of a stream, the last ones before multiples of `everySeconds`. */
 const atIntervalOf =

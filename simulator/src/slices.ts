@@ -37,10 +37,10 @@ export function* slicesOf(
 }
 
 /** Signs the reports of a slice, in delivery order. */
-export const signSlice = (simulation: Simulation, observed: TimeRange, slice: Slice): readonly DeliveredReport[] => {
+export function signSlice(simulation: Simulation, observed: TimeRange, slice: Slice): readonly DeliveredReport[] {
   const reports: DeliveredReport[] = [];
   for (let second = slice.deliveredFrom; second <= slice.deliveredTo; second += 1) {
     reports.push(...simulation.deliverAt(second, observed));
   }
   return reports;
-};
+}

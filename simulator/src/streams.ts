@@ -133,13 +133,13 @@ const createStream = (networkType: NetworkType, [pair, kindName, created, life =
   bindStream(networkType, assets[pair], kindName, created, life);
 
 /** A stream of an asset by its kind; `created` and the dates of its life are days such as 2025-06-02. */
-export const bindStream = (
+export function bindStream(
   networkType: NetworkType,
   asset: Asset,
   kindName: KindName,
   created: string,
   life: Life = {},
-): SimulatedStream => {
+): SimulatedStream {
   const { version, intervalSeconds, hours, assetClass, feedType, serviceLevel }: Kind = kinds[kindName];
   const name = `${asset.baseAsset}/${asset.quoteAsset}-Streams-${kindName}`;
   const stream: Stream = {
@@ -170,7 +170,7 @@ export const bindStream = (
     livesFrom: toSeconds(created),
     livesTo: life.decommissioned === undefined ? Number.POSITIVE_INFINITY : toSeconds(life.decommissioned),
   };
-};
+}
 
 /** Every simulated stream of a network, in catalog order. */
 export const createStreams = (networkType: NetworkType): readonly SimulatedStream[] =>

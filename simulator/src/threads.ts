@@ -10,7 +10,7 @@ export type SliceSigner = {
 };
 
 /** Up to `count` threads, each started by its first slice. Slices are assigned round-robin; a thread signs its own in order. */
-export const openThreads = (count: number, options: ThreadOptions): SliceSigner => {
+export function openThreads(count: number, options: ThreadOptions): SliceSigner {
   const threads: SliceSigner[] = [];
   let handedOut = 0;
   return {
@@ -25,7 +25,7 @@ export const openThreads = (count: number, options: ThreadOptions): SliceSigner 
       await Promise.all(threads.map((thread) => thread.close()));
     },
   };
-};
+}
 
 const openThread = (options: ThreadOptions): SliceSigner => {
   const worker = startWorker(options);

@@ -33,7 +33,7 @@ const readPage = async (admin: AdminStore, after: number): Promise<readonly Audi
 };
 
 /** Checks the chain up to the first entry that breaks it. Entries cut off the end leave no trace: compare with a `last` noted before. */
-export const verifyAudit = async (pages: AsyncIterable<readonly AuditEntry[]>): Promise<AuditVerdict> => {
+export async function verifyAudit(pages: AsyncIterable<readonly AuditEntry[]>): Promise<AuditVerdict> {
   let last: AuditEntry | undefined;
   const verdict = (what?: string): AuditVerdict => ({
     entries: last?.sequence ?? 0,
@@ -53,7 +53,7 @@ export const verifyAudit = async (pages: AsyncIterable<readonly AuditEntry[]>): 
     throw error;
   }
   return verdict();
-};
+}
 
 const faultOf = (entry: AuditEntry, previous: AuditEntry | undefined): string | undefined => {
   if (entry.sequence !== (previous?.sequence ?? 0) + 1) return `it is missing; the next entry is ${entry.sequence}`;

@@ -129,17 +129,17 @@ const importSets: SettingsCommand = {
 };
 
 /** Registers signer sets in a store, all or none; retired ones stay retired. */
-export const registerSignerSets = (
+export function registerSignerSets(
   session: Pick<Session, 'nowMs' | 'actor'>,
   admin: AdminStore,
   sets: readonly SignerSet[],
   detail: Readonly<Record<string, unknown>>,
-): Promise<ChangeSummary> => {
+): Promise<ChangeSummary> {
   const plan = (current: readonly (RegisteredSignerSet | undefined)[]): readonly RegisteredSignerSet[] =>
     sets.map((set, i) => ({ ...register(set, session.nowMs()), ...current[i], ...set }));
   const keys = sets.map(({ configDigest }) => configDigest);
   return changeRecords(session, admin, { kind: 'signerSet', keys, plan, action: 'signers.import', detail });
-};
+}
 
 const calldata: SettingsCommand = {
   name: 'calldata',

@@ -107,7 +107,7 @@ const add: SettingsCommand = {
 };
 
 /** Rejects streams of the other network: nobody could read them, and their reports would be rejected. */
-export const requireNetwork = (streams: readonly Stream[], network: NetworkType): void => {
+export function requireNetwork(streams: readonly Stream[], network: NetworkType): void {
   const foreign = streams.filter(({ networkType }) => networkType !== network);
   const [first] = foreign;
   if (first === undefined) return;
@@ -116,7 +116,7 @@ export const requireNetwork = (streams: readonly Stream[], network: NetworkType)
     exitCodes.refused,
     `${first.name}${belong} to ${first.networkType}, but this deployment serves ${network}. Nothing was changed. Use one store per network: set --store and --network ${first.networkType}.`,
   );
-};
+}
 
 /**
  * Rejects a name of another stream that is not decommissioned, in any case: entitlements are granted by it (D98). A stream keeps a name that it
@@ -314,12 +314,12 @@ const importStreams: SettingsCommand = {
 };
 
 /** Adds or updates streams in a store's catalog, all or none. */
-export const registerStreams = async (
+export async function registerStreams(
   session: Pick<Session, 'nowMs' | 'actor'>,
   admin: AdminStore,
   streams: readonly Stream[],
   { network, ...how }: { readonly network: NetworkType } & Pick<ChangeOrder<'stream'>, 'check' | 'detail'>,
-): Promise<ChangeSummary> => {
+): Promise<ChangeSummary> {
   requireNetwork(streams, network);
   requireResolution(streams);
   const plan = (current: readonly (Stream | undefined)[]): readonly Stream[] =>
@@ -330,7 +330,7 @@ export const registerStreams = async (
     });
   const keys = streams.map(({ feedId }) => feedId);
   return changeRecords(session, admin, { kind: 'stream', keys, plan, action: 'stream.import', ...how });
-};
+}
 
 export const streamCommands: CommandGroup = {
   name: 'stream',

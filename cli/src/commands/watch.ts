@@ -161,7 +161,7 @@ const dispensable = ['gaps', 'reports', 'ask', 'bid'];
 const linesAround = 4; // header, empty line, state, and the line of the cursor
 
 /** The table in as many columns and rows as fit: a line that wraps, or scrolls, could not be drawn again in place. */
-export const renderBoard = (session: Session, rows: readonly Row[], state: string): string => {
+export function renderBoard(session: Session, rows: readonly Row[], state: string): string {
   const nowSeconds = Math.floor(session.nowMs() / 1_000);
   const size = session.terminalSize?.();
   const fitting = size === undefined ? rows.length : Math.max(1, size.rows - linesAround);
@@ -196,4 +196,4 @@ export const renderBoard = (session: Session, rows: readonly Row[], state: strin
   const more = rows.length > fitting ? `${rows.length - fitting} more below.  ` : '';
   // A line that grows shorter leaves its end behind, unless it is wiped.
   return `${`${render(0)}\n${shown}  ${more}Ctrl-C to quit.\n`.replaceAll('\n', '\x1b[K\n')}`;
-};
+}

@@ -122,7 +122,7 @@ const signedColumns: readonly ExportColumn[] = [
 ];
 
 /** The columns of reports of some schemas: those of the first, then what the others have in addition. */
-export const columnsOf = (versions: readonly SchemaVersion[], options: ColumnOptions): readonly ExportColumn[] => {
+export function columnsOf(versions: readonly SchemaVersion[], options: ColumnOptions): readonly ExportColumn[] {
   if (!options.isDecoded) return signedColumns;
   const columns = new Map<string, ExportColumn>();
   for (const version of versions)
@@ -138,7 +138,7 @@ export const columnsOf = (versions: readonly SchemaVersion[], options: ColumnOpt
     ...columns.values(),
     ...(options.hasFullReport ? [fullReport] : []),
   ];
-};
+}
 
 /** A column that reads the field of that name of whichever schema a report has. */
 const unionColumn = (name: string, isRaw: boolean): ExportColumn => {
@@ -156,12 +156,12 @@ const unionColumn = (name: string, isRaw: boolean): ExportColumn => {
 };
 
 /** The row of a report, or why there is none. */
-export const exportRowOf = (
+export function exportRowOf(
   columns: readonly ExportColumn[],
   stream: ReadReport['stream'],
   report: ReportJson,
   isDecoded: boolean,
-): { readonly row: ExportRow; readonly problem?: never } | { readonly row?: never; readonly problem: string } => {
+): { readonly row: ExportRow; readonly problem?: never } | { readonly row?: never; readonly problem: string } {
   if (!isDecoded) {
     const read = { stream, report, fields: {}, unitMs: 1_000 };
     return { row: columns.map((column) => column.read(read)) };
@@ -180,4 +180,4 @@ export const exportRowOf = (
     const code = error.reason === 'unknown_schema' ? `${error.reason}: ` : '';
     return { problem: `${code}${error.message.replace(/\.$/, '')}` };
   }
-};
+}

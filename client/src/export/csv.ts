@@ -15,11 +15,11 @@ const formatMoment = (microseconds: bigint, isFine: boolean): string => {
 };
 
 /** A value as text, exactly. */
-export const exportTextOf = ({ kind, isFine = false }: ExportColumn, value: string | number | bigint): string => {
+export function exportTextOf({ kind, isFine = false }: ExportColumn, value: string | number | bigint): string {
   if (kind === 'decimal') return formatDecimal(value as bigint); // by its kind
   if (kind === 'moment') return formatMoment(value as bigint, isFine); // by its kind
   return String(value);
-};
+}
 
 /** Characters that make a spreadsheet take a text for a formula. */
 const formula = /^[=+\-@\t\r]/;
@@ -36,7 +36,7 @@ const cellOf = (column: ExportColumn, value: Value | undefined): string => {
 };
 
 /** A header, then one line per report; empty cells are values that a report does not have. */
-export const createCsv = (columns: readonly ExportColumn[]): Encoder<string> => {
+export function createCsv(columns: readonly ExportColumn[]): Encoder<string> {
   let header = `${columns.map(({ name }) => name).join(',')}\n`;
   const takeHeader = (): string => {
     const taken = header;
@@ -48,4 +48,4 @@ export const createCsv = (columns: readonly ExportColumn[]): Encoder<string> => 
       takeHeader() + rows.map((row) => `${columns.map((one, i) => cellOf(one, row[i])).join(',')}\n`).join(''),
     end: takeHeader,
   };
-};
+}

@@ -56,23 +56,23 @@ const schemaOf = (columns: readonly ExportColumn[]): SchemaElement[] => [
 ];
 
 /** Throws unless every value of a row fits its column. */
-export const requireFit = (columns: readonly ExportColumn[], row: ExportRow): void => {
+export function requireFit(columns: readonly ExportColumn[], row: ExportRow): void {
   columns.forEach(({ name, kind }, i) => {
     const value = row[i];
     if (kind !== 'decimal' || typeof value !== 'bigint') return;
     if (value > decimalMax || value < -decimalMax)
       throw new UnfitValueError(`${name} is ${value}, which has more than 38 digits`);
   });
-};
+}
 
 const toStored = (kind: ColumnKind, value: Value | undefined): Value =>
   typeof value === 'number' && kind === 'number' ? BigInt(value) : (value ?? null);
 
 /** A Parquet file, compressed with Snappy. Rows must fit: see `requireFit`. */
-export const createParquetEncoder = <B extends ByteBuffer>(
+export function createParquetEncoder<B extends ByteBuffer>(
   library: ParquetLibrary<B>,
   columns: readonly ExportColumn[],
-): Encoder<Uint8Array> => {
+): Encoder<Uint8Array> {
   const buffer = new library.ByteWriter();
   const file = new library.ParquetWriter({ writer: buffer, schema: schemaOf(columns) });
   let rows: ExportRow[] = [];
@@ -102,4 +102,4 @@ export const createParquetEncoder = <B extends ByteBuffer>(
       return takeBytes();
     },
   };
-};
+}

@@ -31,20 +31,20 @@ const encodeCall = (name: keyof typeof verifierFunctions, elements: readonly (st
  * Calldata of `verify` of the verifier proxy. `feeToken` is the address of the token that pays the fee; without it, the contract gets empty
  * bytes, as billing by subscription takes. Throws `malformed_report` on what is not a report.
  */
-export const verifyCalldata = (report: AnyReport, feeToken?: string): Hex => {
+export function verifyCalldata(report: AnyReport, feeToken?: string): Hex {
   const payload = readFormat(() => normalize(report));
   return encodeCall('verify', [bytesTail(payload), bytesTail(readArgument(() => feeTokenArgument(feeToken)))]);
-};
+}
 
 /** Calldata of `verifyBulk`, which verifies several reports, and pays for all, in one call. The order of the reports is kept. */
-export const verifyBulkCalldata = (reports: readonly AnyReport[], feeToken?: string): Hex => {
+export function verifyBulkCalldata(reports: readonly AnyReport[], feeToken?: string): Hex {
   const parameter = readArgument(() => {
     if (Array.isArray(reports) && reports.length > 0) return feeTokenArgument(feeToken);
     throw malformedArgument('reports', reports, 'a list of reports');
   });
   const payloads = reports.map((report, i) => naming(`reports[${i}]`, () => readFormat(() => normalize(report))));
   return encodeCall('verifyBulk', [bytesArrayTail(payloads), bytesTail(parameter)]);
-};
+}
 
 /** A report in its only canonical encoding, lower case. */
 const normalize = (report: AnyReport): Hex => encodeFullReport(decodeFullReport(fullReportOf(report)));
@@ -64,7 +64,7 @@ const naming = <T>(argument: string, read: () => T): T => {
  * Calldata of `setConfig` of Verifier 2.0.0 (contracts v0.5.0), which registers a signer set; only the owner of the contract may call it. The
  * list of reward recipients is empty: the owner of the fee manager sets them.
  */
-export const setConfigCalldata = (signerSet: SignerSet): Hex => {
+export function setConfigCalldata(signerSet: SignerSet): Hex {
   const { configDigest, f, addresses } = readArgument(() => readRegistrable(signerSet));
   return encodeCall('setConfig', [
     configDigest.slice(2),
@@ -72,7 +72,7 @@ export const setConfigCalldata = (signerSet: SignerSet): Hex => {
     f.toString(16).padStart(64, '0'),
     arrayTail([]),
   ]);
-};
+}
 
 /** A signer set that the contract accepts: it rejects f = 0 and the zero address. */
 const readRegistrable = (raw: SignerSet): SignerSet => {

@@ -189,7 +189,7 @@ export type VerifierError = {
 const wordDigits = 64;
 
 /** Names the error in the data of a reverted call of the verifier, its proxy or its fee manager. Unknown data has its selector only. */
-export const decodeVerifierError = (data: string): VerifierError => {
+export function decodeVerifierError(data: string): VerifierError {
   if (typeof data !== 'string' || !/^0x(?:[0-9a-f]{2})*$/i.test(data))
     return readArgument(() => {
       throw malformedArgument('data', data, 'the data of a reverted call, 0x and an even number of hex digits');
@@ -203,7 +203,7 @@ export const decodeVerifierError = (data: string): VerifierError => {
       ? 'The call reverted without data. If the proxy has a fee manager, pass a fee token; check the address and the chain.'
       : `The error ${selector} is not one of the verifier’s. Look it up in the ABI of the contracts that were called.`;
   return { selector, name: undefined, args: {}, advice };
-};
+}
 
 /** The arguments of an error; undefined if the digits are not exactly those of its inputs. */
 const readArgs = (inputs: readonly Input[], digits: string): VerifierError['args'] | undefined => {

@@ -24,11 +24,11 @@ export type RawAnswer = { readonly status: number; readonly headers: Headers; re
 export const isResult = (status: number): boolean => status === 200 || status === 206;
 
 /** Reads the body and counts its bytes; calls `onText` with each chunk. The body of an error is cut at 64 KB; any other that is too long throws. */
-export const readText = async (
+export async function readText(
   { status, body }: Response,
   onText: (text: string) => void,
   isError = !isResult(status),
-): Promise<{ readonly text: string; readonly bytes: number }> => {
+): Promise<{ readonly text: string; readonly bytes: number }> {
   if (body === null) return { text: '', bytes: 0 };
   const bytesMax = isError ? errorBytesMax : answerBytesMax;
   const reader = body.getReader();
@@ -45,7 +45,7 @@ export const readText = async (
   reader.cancel().catch(() => {}); // the rest is not needed
   if (isError) return { text, bytes };
   throw new SealpostError('unexpected_answer', `The response has more than ${answerBytesMax} bytes.`, { status });
-};
+}
 
 /** A header that is a non-negative number. */
 const numberIn = (headers: Headers, name: string): number | undefined => {
@@ -59,7 +59,7 @@ const dateIn = (headers: Headers, name: string): number | undefined => {
 };
 
 /** Reads status and headers. */
-export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
+export function detailsOf(status: number, headers: Headers): AnswerDetails {
   const [limit, remaining, resetSeconds] = ['Limit', 'Remaining', 'Reset'].map((name) =>
     numberIn(headers, `RateLimit-${name}`),
   );
@@ -70,7 +70,7 @@ export const detailsOf = (status: number, headers: Headers): AnswerDetails => {
     rateLimit: isLimited ? { limit, remaining, resetSeconds } : undefined,
     serverTimeMs: dateIn(headers, 'Date'),
   };
-};
+}
 
 /** Longest Retry-After: a larger value is in another unit, such as an epoch second, which would wait for decades. */
 const retryAfterSecondsMax = 3_600;
@@ -93,11 +93,11 @@ const parseJson = (text: string): unknown => {
 };
 
 /** The body of a 2xx: a JSON object. */
-export const readBody = ({ status, headers, text }: RawAnswer, host: string): object => {
+export function readBody({ status, headers, text }: RawAnswer, host: string): object {
   const body = parseJson(text);
   if (typeof body === 'object' && body !== null) return body;
   throw strangeAnswer(host, detailsOf(status, headers));
-};
+}
 
 /** The error for a response that is not from this API. */
 const strangeAnswer = (host: string, { status, requestId }: AnswerDetails): SealpostError =>
@@ -144,7 +144,7 @@ const infer = (status: number, said: string, nowMs: number): { readonly code: st
 const isPlain = (raw: unknown, form: RegExp): raw is string => typeof raw === 'string' && form.test(raw);
 
 /** The error of a response other than 2xx. */
-export const toError = ({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError => {
+export function toError({ status, headers, text }: RawAnswer, host: string, nowMs: number): SealpostError {
   const answer = detailsOf(status, headers);
   const atMs = answer.serverTimeMs ?? nowMs; // dates of the response are by the server's clock, and this machine's may be wrong
   const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>; // each field is checked below
@@ -174,4 +174,4 @@ export const toError = ({ status, headers, text }: RawAnswer, host: string, nowM
     isInferred: true,
     ...(inferred === 'unauthorized' && { advice: adviceOnUnauthorized }),
   });
-};
+}

@@ -30,12 +30,7 @@ const moreOf = (headers: Headers): boolean | undefined => {
 };
 
 /** Tries once. Throws only when the call is over. */
-export const attempt = async (
-  baseUrl: string,
-  call: AttemptState,
-  settings: Settings,
-  clock: Clock,
-): Promise<Outcome> => {
+export async function attempt(baseUrl: string, call: AttemptState, settings: Settings, clock: Clock): Promise<Outcome> {
   const { outcome, signed } = await tryOnce(baseUrl, call, settings, clock);
   if (!(outcome instanceof SealpostError) || call.hasCorrectedClock) return outcome;
   const correction = clock.correct(outcome, signed);
@@ -48,7 +43,7 @@ export const attempt = async (
   if (isRefused && correction.undo !== undefined) correction.undo();
   else if (correction.isNew) settings.onWarning(skewWarning(offsetMs));
   return again;
-};
+}
 
 /** An outcome, and when its request was signed. */
 type Tried = { readonly outcome: Outcome; readonly signed: ClockReading };
@@ -145,10 +140,10 @@ export type ExchangeOptions = {
 export type ExchangedAnswer = RawAnswer & { readonly bytes: number };
 
 /** Sends a GET. Resolves with any response; rejects with the signal's reason, or with a `network_error`. */
-export const exchange = async (
+export async function exchange(
   url: URL,
   { fetch, headers, signal, idleTimeoutMs }: ExchangeOptions,
-): Promise<ExchangedAnswer> => {
+): Promise<ExchangedAnswer> {
   signal.throwIfAborted();
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal.reason);
@@ -178,14 +173,14 @@ export const exchange = async (
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   }
-};
+}
 
 const networkError = ({ host }: URL, cause: unknown): SealpostError =>
   new SealpostError('network_error', `${host} cannot be reached (${fetchFailure(cause)}).`, { cause });
 
 /** Why fetch failed: the system's code where there is one, never the request. */
-export const fetchFailure = (error: unknown): string => {
+export function fetchFailure(error: unknown): string {
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code, message } = Object(inner) as { readonly code?: unknown; readonly message?: unknown }; // shown as text only
   return typeof code === 'string' ? code : typeof message === 'string' ? message : 'the connection failed';
-};
+}

@@ -39,7 +39,7 @@ export const abortedBy = (signal: AbortSignal | undefined): SealpostError =>
   new SealpostError('aborted', 'The call was aborted.', { cause: signal?.reason });
 
 /** Starts a call that ends after `timeoutMs`. */
-export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Call => {
+export function openCall({ signal: given }: CallOptions, timeoutMs: number): Call {
   const controller = new AbortController();
   const startedMs = performance.now();
   const end = (reason: unknown): void => controller.abort(reason);
@@ -57,10 +57,10 @@ export const openCall = ({ signal: given }: CallOptions, timeoutMs: number): Cal
       given?.removeEventListener('abort', onAbort);
     },
   };
-};
+}
 
 /** Waits for a promise that ignores the signal; rejects with the signal's reason if that is aborted first. */
-export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+export async function raceSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: (() => void) | undefined;
   const ended = new Promise<never>((_, reject) => {
     onAbort = () => reject(signal.reason);
@@ -72,7 +72,7 @@ export const raceSignal = async <T>(work: Promise<T>, signal: AbortSignal): Prom
   } finally {
     if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
   }
-};
+}
 
 /** Longest delay of a timer; with a longer one, it fires at once. */
 export const timerMaxMs = 2 ** 31 - 1;

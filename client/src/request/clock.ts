@@ -28,7 +28,7 @@ export const isSkewedByDate = ({ status, details: { serverDateMs } }: SealpostEr
   Math.abs(serverDateMs + 500 - signedMs) >= dateSkewMinMs;
 
 /** Starts with this machine's clock as it is. */
-export const createClock = (machineMs: () => number): Clock => {
+export function createClock(machineMs: () => number): Clock {
   let offsetMs = 0;
   // Assumes that the server read its clock halfway between request and response: off by at most half of the round trip.
   const offsetTo = (serverMs: number, signed: ClockReading): number =>
@@ -49,4 +49,4 @@ export const createClock = (machineMs: () => number): Clock => {
       return { isNew: true, undo: hasServerTime ? undefined : undo };
     },
   };
-};
+}

@@ -35,10 +35,10 @@ export type CredentialOptions = {
 };
 
 /** Validates the options; undefined without credentials. Errors never repeat a value that may be a secret. */
-export const createSigner = (
+export function createSigner(
   { userId, secret, credentials }: CredentialOptions,
   monotonicMs: () => number,
-): RequestSigner | undefined => {
+): RequestSigner | undefined {
   if (credentials !== undefined) {
     if (userId !== undefined || secret !== undefined)
       throw new SealpostError('invalid_option', 'Give either credentials, or userId and secret.');
@@ -55,7 +55,7 @@ export const createSigner = (
     );
   const key = toKey({ userId: user, secret: readSecret(secret, 'invalid_option') });
   return { key: async () => key, renew: async () => false };
-};
+}
 
 type Failure = 'invalid_option' | 'secret_unavailable';
 

@@ -13,7 +13,7 @@ export type Endpoints = {
 };
 
 /** `monotonicMs` is a monotonic clock. */
-export const createEndpoints = (urls: readonly string[], monotonicMs: () => number): Endpoints => {
+export function createEndpoints(urls: readonly string[], monotonicMs: () => number): Endpoints {
   let [current, sinceMs] = [0, 0];
   return {
     inOrder: () => {
@@ -29,21 +29,21 @@ export const createEndpoints = (urls: readonly string[], monotonicMs: () => numb
       return moved;
     },
   };
-};
+}
 
 /** Parses base URLs: scheme, host, port and a path prefix (D252). Without a trailing slash. */
-export const parseBaseUrls = (baseUrl: unknown, baseUrls: unknown): readonly string[] => {
+export function parseBaseUrls(baseUrl: unknown, baseUrls: unknown): readonly string[] {
   if ((baseUrl === undefined) === (baseUrls === undefined))
     throw new SealpostError('invalid_option', 'Give either baseUrl or baseUrls.');
   const raw: readonly unknown[] = Array.isArray(baseUrls) ? baseUrls : [baseUrl];
   if (raw.length === 0) throw new SealpostError('invalid_option', 'baseUrls is empty, expected at least one address.');
   return [...new Set(raw.map(parseBaseUrl))];
-};
+}
 
 /**
  * Parses the addresses for WebSockets, `ws(s)://` or `http(s)://`; the base URLs by default. The result is `http(s)://`, like a base URL.
  */
-export const parseWsUrls = (wsUrl: unknown, wsUrls: unknown, baseUrls: readonly string[]): readonly string[] => {
+export function parseWsUrls(wsUrl: unknown, wsUrls: unknown, baseUrls: readonly string[]): readonly string[] {
   if (wsUrl === undefined && wsUrls === undefined) return baseUrls;
   if (wsUrl !== undefined && wsUrls !== undefined)
     throw new SealpostError('invalid_option', 'Give either wsUrl or wsUrls.');
@@ -51,7 +51,7 @@ export const parseWsUrls = (wsUrl: unknown, wsUrls: unknown, baseUrls: readonly 
   if (raw.length === 0) throw new SealpostError('invalid_option', 'wsUrls is empty, expected at least one address.');
   const toHttp = (one: unknown): unknown => (typeof one === 'string' ? one.replace(/^ws(?=s?:)/i, 'http') : one);
   return [...new Set(raw.map((one) => parseAddress(toHttp(one), 'wsUrl', 'wss://ws.example.org')))];
-};
+}
 
 const parseBaseUrl = (raw: unknown): string => parseAddress(raw, 'baseUrl', 'https://api.example.org');
 
@@ -75,7 +75,7 @@ export type Holds = {
 };
 
 /** `monotonicMs` is a monotonic clock. */
-export const createHolds = (monotonicMs: () => number): Holds => {
+export function createHolds(monotonicMs: () => number): Holds {
   const untilMs = new Map<string, number>();
   return {
     hold: (retryAfterMs, ...urls) => {
@@ -83,4 +83,4 @@ export const createHolds = (monotonicMs: () => number): Holds => {
     },
     remainingMs: (...urls) => Math.max(0, ...urls.map((url) => (untilMs.get(url) ?? 0) - monotonicMs())),
   };
-};
+}

@@ -18,11 +18,11 @@ const mayRefuseParameter = (error: unknown): boolean =>
   error instanceof SealpostError && error.isInferred && [400, 401, 404].includes(error.status ?? 0);
 
 /** Sends a request with an extension, and without it if the server may have rejected that. If it then answers, the extension is not tried again. */
-export const withExtension = async <T>(
+export async function withExtension<T>(
   { lacks }: Pick<Requester, 'lacks'>,
   extension: string,
   ask: (extended: boolean) => Promise<T>,
-): Promise<T> => {
+): Promise<T> {
   if (lacks?.has(extension)) return ask(false);
   try {
     return await ask(true);
@@ -32,10 +32,10 @@ export const withExtension = async <T>(
     lacks?.add(extension);
     return answer;
   }
-};
+}
 
 /** Reads a route that is an extension. On a server without it, the error is `not_supported`, with what to do instead. */
-export const readExtension = async <T>(what: string, advice: string, read: () => Promise<T>): Promise<T> => {
+export async function readExtension<T>(what: string, advice: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
@@ -44,7 +44,7 @@ export const readExtension = async <T>(what: string, advice: string, read: () =>
     const message = `This server has no ${what} (${status}).`;
     throw new SealpostError('not_supported', message, { status, requestId, details, advice, cause: error });
   }
-};
+}
 
 /** What is tried after a rejected limit; then the server's default. */
 const smallerLimits = [500, 100, 50, 20];
@@ -57,11 +57,11 @@ const mayBeTooMuch = (error: unknown): boolean =>
  * Reads a page of up to `limit` reports. After a 400 it is asked without a limit, which shows whether that was the reason, then with smaller ones.
  * The one that is accepted is remembered; the error of another reason is that of the first request.
  */
-export const withPageLimit = async <T>(
+export async function withPageLimit<T>(
   { bounds = {} }: Pick<Requester, 'bounds'>,
   limit: number,
   ask: (limit: number | undefined) => Promise<T>,
-): Promise<T> => {
+): Promise<T> {
   const most = Math.min(limit, bounds.limit ?? limit);
   if (most === 0) return ask(undefined);
   try {
@@ -81,17 +81,17 @@ export const withPageLimit = async <T>(
     bounds.limit = 0;
     return page;
   }
-};
+}
 
 /**
  * Reads streams in as few requests as the server allows, in order. After a 400, one stream is read alone, which shows whether their number was the
  * reason, then half as many at once.
  */
-export const inParts = async <I, T>(
+export async function inParts<I, T>(
   { bounds = {} }: Pick<Requester, 'bounds'>,
   ids: readonly I[],
   ask: (part: readonly I[]) => Promise<T>,
-): Promise<readonly T[]> => {
+): Promise<readonly T[]> {
   const answers: T[] = [];
   let [most, next] = [bounds.feedIds ?? limits.feedIdsMax, 0];
   let refused: unknown;
@@ -111,4 +111,4 @@ export const inParts = async <I, T>(
   }
   if (refused !== undefined) bounds.feedIds = most;
   return answers;
-};
+}

@@ -20,12 +20,12 @@ const holdMinMs = 1_000;
  * GET within the rate limit of each path. Waits and retries on 429; the `refusalsMax`-th in a row fails. Rejects with the signal's reason if that is aborted
  * during a wait.
  */
-export const createPacedGet = (
+export function createPacedGet(
   get: Requester['get'],
   sleep: Sleep,
   monotonicMs: () => number,
   refusalsMax = Number.POSITIVE_INFINITY,
-): Requester['get'] => {
+): Requester['get'] {
   const paces = new Map<string, ReturnType<typeof createPace>>();
   return async (target, options = {}) => {
     const path = pathOf(target);
@@ -44,7 +44,7 @@ export const createPacedGet = (
       }
     }
   };
-};
+}
 
 const createPace = (sleep: Sleep, monotonicMs: () => number) => {
   let intervalMs = 1_000 / (perSecondDefault * share);

@@ -40,10 +40,10 @@ const open: { readonly [R in Open]: Routes[R]['auth'] } = {
 export const pathOf = (target: string): string => target.replace(/\?.*$/s, '');
 
 /** Whether a path requires credentials, accepts them, or ignores them. */
-export const authOf = (path: string): Route['auth'] => {
+export function authOf(path: string): Route['auth'] {
   const name = (Object.keys(open) as Open[]).find((one) => paths[one] === path); // its own keys
   return name === undefined ? 'required' : open[name];
-};
+}
 
 type Query = Routes['discovery']['query'];
 

@@ -51,7 +51,7 @@ export type Requester = {
 const uniqueWithinMs = 1_000;
 
 /** Makes the requester. The secret stays in the function that signs. */
-export const createRequester = (settings: Settings): Requester => {
+export function createRequester(settings: Settings): Requester {
   const clock = createClock(settings.nowMs);
   const baseUrls = createEndpoints(settings.baseUrls, () => performance.now());
   const nowMs = (): number => {
@@ -95,7 +95,7 @@ export const createRequester = (settings: Settings): Requester => {
     emit: settings.emit,
     nowMs,
   };
-};
+}
 
 const withOptions = (settings: Settings, { retryRateLimited }: InnerCallOptions): Settings =>
   retryRateLimited === undefined ? settings : { ...settings, retryRateLimited };

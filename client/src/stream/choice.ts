@@ -11,10 +11,10 @@ export type TransportName = 'auto' | 'websocket' | 'sse' | 'poll';
  * The transport by its name. `auto` tries a WebSocket, then server-sent events, then polling; `sse` starts with server-sent events.
  * `websocket` and `poll` do not fall back.
  */
-export const chooseTransport = async (
+export async function chooseTransport(
   name: TransportName,
   load: () => Promise<Transport | undefined>,
-): Promise<Transport> => {
+): Promise<Transport> {
   if (name === 'poll') return polling;
   const socket = await load();
   const sockets = socket === undefined ? [] : [socket];
@@ -25,7 +25,7 @@ export const chooseTransport = async (
     'invalid_option',
     'transport is websocket, which needs the package ws in Node and does not work in browsers. Use sse, or install ws.',
   );
-};
+}
 
 /** A proxy in front of the server drops the Upgrade header, and always will. */
 const isWithoutUpgrade = (error: unknown): boolean => error instanceof SealpostError && error.status === 426;

@@ -21,11 +21,11 @@ const tooMany = (what: string, connections: number): SealpostError =>
   );
 
 /** Splits feed IDs into as few connections as possible. Throws if an account may not open that many. */
-export const splitFeedIds = (feedIds: readonly string[]): readonly (readonly string[])[] => {
+export function splitFeedIds(feedIds: readonly string[]): readonly (readonly string[])[] {
   const count = Math.ceil(feedIds.length / limits.feedIdsMax);
   if (count > connectionsMax) throw tooMany(`${feedIds.length} feed IDs`, count);
   return Array.from({ length: count }, (_, i) => feedIds.slice(i * limits.feedIdsMax, (i + 1) * limits.feedIdsMax));
-};
+}
 
 /** Feed IDs that share a connection, and the order of their reports. */
 export type Group = { readonly feedIds: readonly string[]; readonly sequence: Sequence };
@@ -43,7 +43,7 @@ const mayBeUnknownOrigin = (error: unknown, isNamed: boolean): error is Sealpost
   (error.code === 'unknown_origin' || (isNamed && error.isInferred && error.status === 400));
 
 /** Keeps all connections until the stream ends; rejects with what ends it. */
-export const keepGroups = async (parts: GroupsParts): Promise<void> => {
+export async function keepGroups(parts: GroupsParts): Promise<void> {
   const { groups, ha, tracker, requester, reconnect, random, signal } = parts;
   const reportAll = (reason: string, delayMs: number): void => {
     for (const group of groups.keys()) tracker.connection(group, undefined, { phase: 'reconnecting', reason, delayMs });
@@ -68,7 +68,7 @@ export const keepGroups = async (parts: GroupsParts): Promise<void> => {
       await sleep(delayMs, signal);
     }
   }
-};
+}
 
 /** One connection per group and origin; a final error of one ends the others. */
 const keepRound = async (
@@ -98,10 +98,10 @@ const keepRound = async (
 const originsMax = 20;
 
 /** Parses `{001,002}`; none if the header is absent or empty. */
-export const parseOrigins = (header: string | null): readonly string[] => {
+export function parseOrigins(header: string | null): readonly string[] {
   const names = /^\{(.*)\}$/.exec(header?.trim() ?? '')?.[1]?.split(',') ?? [];
   return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].slice(0, originsMax);
-};
+}
 
 const askOnce = async (requester: Requester, url: string, signal: AbortSignal): Promise<readonly string[]> => {
   const controller = new AbortController();

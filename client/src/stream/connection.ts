@@ -61,11 +61,11 @@ const serverAfter = (last: Server, steps: 0 | 1, { baseUrls, wsUrls }: Requester
 };
 
 /** Keeps a connection to one origin. Resolves when the signal is aborted, rejects with a final error. */
-export const keepConnection = async (
+export async function keepConnection(
   origin: string | undefined,
   parts: ConnectionParts,
   reportState: (state: ConnectionState) => void,
-): Promise<void> => {
+): Promise<void> {
   const { requester, silenceMs, reconnect, random, signal } = parts;
   const connect = createAttempts(origin, parts, () => reportState({ phase: 'live' }));
   const holds = createHolds(() => performance.now());
@@ -86,7 +86,7 @@ export const keepConnection = async (
     reportState({ phase: 'reconnecting', reason, delayMs });
     await sleep(delayMs, signal);
   }
-};
+}
 
 /** State that the attempts of one connection share. */
 type Memory = {
@@ -193,7 +193,7 @@ const isClockRefusal = (error: unknown, signedMs: number): boolean =>
   error instanceof SealpostError && (error.code === 'clock_skew' || isSkewedByDate(error, signedMs));
 
 /** Has the requester correct its clock, as any signed call does; throws an error that is not about the clock. */
-export const correctClock = async (requester: Requester, signal: AbortSignal): Promise<void> => {
+export async function correctClock(requester: Requester, signal: AbortSignal): Promise<void> {
   // The first is small, and on nearly every server; the second is in the specification.
   for (const target of [paths.feeds, paths.discovery])
     try {
@@ -204,4 +204,4 @@ export const correctClock = async (requester: Requester, signal: AbortSignal): P
       if (isFinal(error)) throw error;
       return;
     }
-};
+}

@@ -13,7 +13,7 @@ export type NamedStreamParts = {
 };
 
 /** Opens the stream once the names are looked up. Throws on invalid options; an unknown name is thrown by the iterator. */
-export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options: StreamOptions): ReportStream => {
+export function streamByName({ lookUp, open, random }: NamedStreamParts, options: StreamOptions): ReportStream {
   checkStreamOptions(options);
   const rules = { ...defaultReconnect, ...options.reconnect };
   const controller = new AbortController();
@@ -75,7 +75,7 @@ export const streamByName = ({ lookUp, open, random }: NamedStreamParts, options
     [Symbol.asyncIterator]: () => iterator,
   };
   return iterator;
-};
+}
 
 const over: IteratorResult<ReportJson, undefined> = { done: true, value: undefined };
 

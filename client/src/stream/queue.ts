@@ -19,7 +19,7 @@ export type StreamQueue<T> = Backpressure & {
 type Waiter<T> = { resolve: (result: IteratorResult<T, undefined>) => void; reject: (error: unknown) => void };
 
 /** A queue that is full at `max` until it has drained to half of it. It keeps what is pushed while it is full. */
-export const createQueue = <T>(max: number): StreamQueue<T> => {
+export function createQueue<T>(max: number): StreamQueue<T> {
   const values: T[] = [];
   const waiters: Waiter<T>[] = [];
   const listeners = new Set<(full: boolean) => void>();
@@ -79,4 +79,4 @@ export const createQueue = <T>(max: number): StreamQueue<T> => {
         });
       }),
   };
-};
+}

@@ -23,7 +23,7 @@ const exactMs = (fullReport: string, word: number, seconds: number): number => {
 };
 
 /** Adds the window in milliseconds. */
-export const toReceived = (report: ReportJson): ReceivedReport => {
+export function toReceived(report: ReportJson): ReceivedReport {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = report;
   if (stepMsOf(feedID) === 1_000)
     return { report, validFromMs: validFromTimestamp * 1_000, observationsMs: observationsTimestamp * 1_000 };
@@ -34,7 +34,7 @@ export const toReceived = (report: ReportJson): ReceivedReport => {
     validFromMs: exactMs(fullReport, bodyAt + 1, validFromTimestamp),
     observationsMs: exactMs(fullReport, observationsAt, observationsTimestamp),
   };
-};
+}
 
 /** The start of a report's window. Version 1 has none, so its timestamp does not show whether reports before it are missing. */
 export const windowStartMs = ({ report, validFromMs }: ReceivedReport): number =>
@@ -44,15 +44,15 @@ const isTimestamp = (value: unknown, unitMs: 1 | 1_000): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && (value * unitMs) / 1_000 < secondsMax + 1;
 
 /** Validates a report with its window in seconds, which end in 2106; undefined if it is not one. Keeps only the four fields of a response. */
-export const toReport = (raw: unknown): ReportJson | undefined => {
+export function toReport(raw: unknown): ReportJson | undefined {
   const { feedID, validFromTimestamp, observationsTimestamp, fullReport } = Object(raw) as Record<string, unknown>; // checked below
   if (typeof feedID !== 'string' || typeof fullReport !== 'string') return undefined;
   if (!isTimestamp(validFromTimestamp, 1_000) || !isTimestamp(observationsTimestamp, 1_000)) return undefined;
   return { feedID: feedID.toLowerCase(), validFromTimestamp, observationsTimestamp, fullReport };
-};
+}
 
 /** Parses a report with its window in seconds or in milliseconds; throws on anything else. */
-export const parseReceived = (raw: unknown): ReceivedReport => {
+export function parseReceived(raw: unknown): ReceivedReport {
   const report = toReport(raw);
   if (report !== undefined) return toReceived(report);
   const { validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs, ...rest } = Object(raw);
@@ -63,10 +63,10 @@ export const parseReceived = (raw: unknown): ReceivedReport => {
     if (inSeconds !== undefined) return { report: inSeconds, validFromMs, observationsMs };
   }
   throw new Error('The server sent something that is not a report.');
-};
+}
 
 /** Parses one live message: a report, or `{"report":{…}}`. */
-export const parseMessage = (text: string): ReceivedReport => {
+export function parseMessage(text: string): ReceivedReport {
   const message = Object(JSON.parse(text)) as { readonly report?: unknown }; // parseReceived checks either
   return parseReceived(message.report ?? message);
-};
+}

@@ -71,7 +71,7 @@ type SequenceState = {
   fills: number;
 };
 
-export const createSequence = (parts: SequenceParts): Sequence => {
+export function createSequence(parts: SequenceParts): Sequence {
   const feeds = new Map<string, FeedState>();
   for (const feedId of parts.feedIds) {
     const from = parts.fromOf(feedId);
@@ -102,7 +102,7 @@ export const createSequence = (parts: SequenceParts): Sequence => {
       for (const feed of feeds.values()) fill(state, feed);
     },
   };
-};
+}
 
 /** Delivers a live report, drops it, or holds it until everything before it was read. */
 const take = (

@@ -14,19 +14,19 @@ const refusalCharactersMax = 65_536;
 const closeMs = 1_000;
 
 /** The WebSocket transport; undefined if ws is not installed. */
-export const loadSockets = async (): Promise<Transport | undefined> => {
+export async function loadSockets(): Promise<Transport | undefined> {
   const openSocket = await loadSocket();
   return openSocket && createWebSocketTransport(openSocket);
-};
+}
 
 /** Loads ws; undefined if it is not installed. */
-export const loadSocket = async (): Promise<OpenSocket | undefined> => {
+export async function loadSocket(): Promise<OpenSocket | undefined> {
   try {
     return createOpener((await import('ws')).WebSocket);
   } catch {
     return undefined;
   }
-};
+}
 
 const createOpener =
   (WebSocket: typeof import('ws').WebSocket): OpenSocket =>

@@ -120,7 +120,7 @@ export type ServerEvent = { readonly type: string; readonly id: string | undefin
 const eventCharactersMax = 1_048_576;
 
 /** Parses events from chunks of text. An incomplete event waits for the rest; one that is too long throws. */
-export const createEventReader = (): ((piece: string) => readonly ServerEvent[]) => {
+export function createEventReader(): (piece: string) => readonly ServerEvent[] {
   let rest = '';
   let afterReturn = false;
   let [type, data, id]: [string, string[], string | undefined] = ['', [], undefined];
@@ -154,4 +154,4 @@ export const createEventReader = (): ((piece: string) => readonly ServerEvent[])
       throw new Error('An event of the stream is longer than 1 MB.');
     return events;
   };
-};
+}

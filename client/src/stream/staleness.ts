@@ -26,11 +26,11 @@ type Feed = {
 /** How often to look. */
 export const staleLookMs = 1_000;
 
-export const createStaleWatch = (
+export function createStaleWatch(
   feedIds: readonly string[],
   onStale: (stream: StaleStream) => void,
   monotonicMs: () => number,
-) => {
+) {
   const startMs = monotonicMs();
   const feeds = new Map<string, Feed>();
   for (const feedId of feedIds)
@@ -55,4 +55,4 @@ export const createStaleWatch = (
       }
     },
   };
-};
+}

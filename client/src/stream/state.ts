@@ -26,10 +26,10 @@ export type StreamState =
 export type StateTracker = ReturnType<typeof createStateTracker>;
 
 /** Begins as connecting. `groups`: the feed IDs that share a connection. */
-export const createStateTracker = (
+export function createStateTracker(
   groups: readonly (readonly string[])[],
   onState: ((state: StreamState) => void) | undefined,
-) => {
+) {
   const live = groups.map(() => new Set<string | undefined>());
   let state: StreamState = { phase: 'connecting' };
   return {
@@ -53,4 +53,4 @@ export const createStateTracker = (
       onState?.(state);
     },
   };
-};
+}

@@ -95,7 +95,7 @@ const warnOfGap = ({ feedId, from, to }: StreamGap): void => {
 };
 
 /** Wraps the listeners so that they cannot break the stream, and also emit events. */
-export const observeStream = (streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions => {
+export function observeStream(streams: readonly string[], options: StreamOptions, emit: EmitEvent): StreamOptions {
   const [onState, onGap] = [
     isolateListener('onState', options.onState),
     isolateListener('onGap', options.onGap ?? warnOfGap),
@@ -112,19 +112,19 @@ export const observeStream = (streams: readonly string[], options: StreamOptions
       onGap(gap);
     },
   };
-};
+}
 
 /** Live reports of these feed IDs, each once and in order. With `from`, it starts with stored reports from that second on. */
 export const stream = (requester: Requester, feedIds: readonly string[], options: StreamOptions = {}): ReportStream =>
   openStream(requester, feedIds, observeStream(feedIds, options, requester.emit));
 
 /** Opens a stream of feed IDs. Throws on invalid arguments; later failures are thrown by the iterator. */
-export const openStream = (
+export function openStream(
   requester: Requester,
   feedIds: readonly string[],
   options: StreamOptions = {},
   parts: StreamParts = { random: Math.random, loadSockets },
-): ReportStream => {
+): ReportStream {
   const settings = readStreamOptions(feedIds, options);
   const { signal: outer } = options;
   const queue = createQueue<ReportJson>(settings.queueMax);
@@ -165,7 +165,7 @@ export const openStream = (
     [Symbol.asyncIterator]: () => iterator,
   };
   return iterator;
-};
+}
 
 type Running = {
   readonly queue: ReturnType<typeof createQueue<ReportJson>>;

@@ -56,7 +56,7 @@ export const toRefusal = (answer: RawAnswer, url: string, nowMs: () => number): 
   toError(answer, new URL(url).host, nowMs());
 
 /** Calls `ring` after `ms` without `touch`, unless stopped. */
-export const createWatchdog = (ms: number, ring: () => void) => {
+export function createWatchdog(ms: number, ring: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = (): void => clearTimeout(timer);
   const touch = (): void => {
@@ -64,4 +64,4 @@ export const createWatchdog = (ms: number, ring: () => void) => {
     timer = setTimeout(ring, ms);
   };
   return { touch, stop };
-};
+}

@@ -25,7 +25,7 @@ const keyOf = (seen: SeenReport, version: 1 | 2): number =>
   version === 2 ? spanOf(seen).toMs : seen.report.observationsTimestamp * 1_000;
 
 /** Fails if REST has a report between the first and the last frame of a stream that had no frame. */
-export const demandAllFrames = async (context: CheckContext, watch: Watch, version: 1 | 2): Promise<void> => {
+export async function demandAllFrames(context: CheckContext, watch: Watch, version: 1 | 2): Promise<void> {
   let compared = 0;
   for (const { feedId } of await context.sample.reporting()) {
     const frames = watch.frames
@@ -47,7 +47,7 @@ export const demandAllFrames = async (context: CheckContext, watch: Watch, versi
     );
   }
   if (compared === 0) throw new SkipError(`No stream had three frames within ${context.rules.liveMs / 1_000} s.`);
-};
+}
 
 /** A live stream that gets a new report over REST gets a frame, too. */
 const demandEachStream = async (context: CheckContext, watch: Watch): Promise<void> => {

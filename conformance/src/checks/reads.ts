@@ -25,7 +25,7 @@ const requireReport = (answer: ReceivedAnswer, feedId: string) => {
 };
 
 /** The reports of an answer with exactly one key, `reports`. */
-export const requireReports = (answer: ReceivedAnswer): readonly ReportJson[] => {
+export function requireReports(answer: ReceivedAnswer): readonly ReportJson[] {
   const keys = Object.keys(Object(answer.json));
   demand(keys.join() === 'reports', 'an object with one key, reports', () => excerpt(answer.text), answer);
   const { reports } = Object(answer.json);
@@ -35,7 +35,7 @@ export const requireReports = (answer: ReceivedAnswer): readonly ReportJson[] =>
     demand(problem === undefined, 'reports with the four fields', () => String(problem), answer);
   }
   return reportsOf(answer.json);
-};
+}
 
 const readAt = async ({ ask }: CheckContext, feedId: string, timestamp: number) => {
   const answer = await ask(targets.at(feedId, timestamp));

@@ -7,10 +7,10 @@ import { targets } from '../sample.ts';
 import { demand, demandStatus, describeAnswer, SkipError } from '../verdict.ts';
 
 /** A request that succeeds when it is signed correctly. */
-export const goodTarget = async ({ sample }: CheckContext): Promise<string> => {
+export async function goodTarget({ sample }: CheckContext): Promise<string> {
   const [{ feedId }] = await sample.reporting();
   return targets.latest(feedId);
-};
+}
 
 const composition =
   'HMAC signature made with SHA-256 and a shared secret key, computed over parts of the request and its metadata.';

@@ -16,11 +16,11 @@ const framesWanted = 4;
 const countOf = ({ frames }: Watch, feedId: string): number => frames.filter((frame) => frame.feedId === feedId).length;
 
 /** A report that is new to REST, which live connections must deliver too. */
-export const requireNewReport = async ({ newReport, rules }: CheckContext): Promise<FreshReport> => {
+export async function requireNewReport({ newReport, rules }: CheckContext): Promise<FreshReport> {
   const found = await newReport();
   if (found === undefined) throw new SkipError(`No sampled stream had a new report within ${rules.liveMs / 1_000} s.`);
   return found;
-};
+}
 
 /** What is left of the time that a connection is watched; all checks share it, so that a silent server does not cost each of them all of it. */
 export const leftMs = ({ rules }: CheckContext, watch: Watch): number =>

@@ -9,7 +9,7 @@ export type AlertAddress = {
   readonly problems: readonly AddressProblem[];
 };
 
-export const readAlertAddress = (query: URLSearchParams): AlertAddress => {
+export function readAlertAddress(query: URLSearchParams): AlertAddress {
   const feed = query.get('feed')?.toLowerCase();
   const level = query.get('level');
   const isFeed = isFeedId(feed);
@@ -24,4 +24,4 @@ export const readAlertAddress = (query: URLSearchParams): AlertAddress => {
       ...(level === null || isLevel ? [] : [{ name: 'level', text: 'level must be a price, such as 64120.55.' }]),
     ],
   };
-};
+}

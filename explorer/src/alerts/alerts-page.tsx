@@ -13,7 +13,7 @@ import { readAlertAddress } from './alert-address.ts';
 import { AlertForm } from './form.tsx';
 import '../styles/alerts.css';
 
-export const AlertsPage = () => {
+export function AlertsPage() {
   const { alerts, router } = useExplorer();
   const { edited, edits, edit, endEdit } = useEdited();
   useTitle('Alerts');
@@ -41,7 +41,7 @@ export const AlertsPage = () => {
       <AlertHistory />
     </div>
   );
-};
+}
 
 const editId = (id: string): string => `edit-${id}`;
 

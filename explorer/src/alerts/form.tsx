@@ -84,7 +84,7 @@ type CardProps = {
 };
 
 /** The card stays while its form begins anew for each alert, so that screen readers announce what became of the last one. */
-export const AlertForm = (props: CardProps) => {
+export function AlertForm(props: CardProps) {
   const { edited, isFull } = props;
   const [said, setSaid] = useState<Said | undefined>(undefined);
   return (
@@ -96,7 +96,7 @@ export const AlertForm = (props: CardProps) => {
       </p>
     </section>
   );
-};
+}
 
 type FormProps = CardProps & { readonly say: (said: Said | undefined) => void };
 

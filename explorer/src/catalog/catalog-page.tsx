@@ -32,7 +32,7 @@ import { isLiveOrder, type Order, orderProblem, readOrder, sortStreams, toggleOr
 import { wholeMax } from './window.ts';
 import '../styles/catalog.css';
 
-export const CatalogPage = () => {
+export function CatalogPage() {
   const { catalog, live } = useExplorer();
   const page = useRef<HTMLDivElement>(null);
   useTitle('Streams');
@@ -42,7 +42,7 @@ export const CatalogPage = () => {
       {state.phase === 'ready' ? <ReadyCatalog state={state} page={page} /> : <UnreadyCatalog state={state} />}
     </div>
   );
-};
+}
 
 type Ready = Extract<CatalogState, { readonly phase: 'ready' }>;
 

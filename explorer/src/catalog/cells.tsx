@@ -23,7 +23,7 @@ const Nothing = ({ title }: { readonly title?: string | undefined }) => (
   </span>
 );
 
-export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: boolean }) => {
+export function PriceCell({ stream, isReadable }: One & { readonly isReadable: boolean }) {
   const { live } = useExplorer();
   const { feedId, quoteAsset } = stream;
   const newest = live.latest(feedId).value;
@@ -59,7 +59,7 @@ export const PriceCell = ({ stream, isReadable }: One & { readonly isReadable: b
       <StreamStateMark state={state} />
     </span>
   );
-};
+}
 
 type Move = {
   readonly feedId: string;
@@ -129,7 +129,7 @@ const NoDay = ({ feedId }: { readonly feedId: string }) => {
 };
 
 /** The change since 24 h ago, or since the first report after it. */
-export const ChangeCell = ({ stream: { feedId, status } }: One) => {
+export function ChangeCell({ stream: { feedId, status } }: One) {
   const { live, days, times } = useExplorer();
   const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const price = live.latest(feedId).value?.decoded?.price;
@@ -151,17 +151,17 @@ export const ChangeCell = ({ stream: { feedId, status } }: One) => {
       )}
     </span>
   );
-};
+}
 
-export const TrendCell = ({ stream: { feedId, status } }: One) => {
+export function TrendCell({ stream: { feedId, status } }: One) {
   const { days, live } = useExplorer();
   const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const day = days.of(feedId).value;
   if (day === undefined) return <NoDay feedId={feedId} />;
   return <Trend day={day} digits={live.digits(feedId).value} isMuted={isMuted} />;
-};
+}
 
-export const SpreadCell = ({ stream: { feedId, status } }: One) => {
+export function SpreadCell({ stream: { feedId, status } }: One) {
   const { live } = useExplorer();
   const isMuted = useIsMuted(feedId) || status === 'decommissioned';
   const decoded = live.latest(feedId).value?.decoded;
@@ -174,9 +174,9 @@ export const SpreadCell = ({ stream: { feedId, status } }: One) => {
       {formatSpread(spread, ask === bid)}
     </span>
   );
-};
+}
 
-export const AgeCell = ({ stream: { feedId, status } }: One) => {
+export function AgeCell({ stream: { feedId, status } }: One) {
   const { live, clock } = useExplorer();
   const report = live.latest(feedId).value;
   const intervalMs = live.intervalMs(feedId).value;
@@ -186,7 +186,7 @@ export const AgeCell = ({ stream: { feedId, status } }: One) => {
   if (status === 'decommissioned') return <span class="muted">{formatAge(ageMs)}</span>;
   const isClosed = decoded !== undefined && isMarketClosed(decoded);
   return <Freshness ageMs={ageMs} intervalMs={intervalMs} isClosed={isClosed} isShort />;
-};
+}
 
 /** A component of its own, because only a countdown needs the clock. */
 export const StatusCell = ({ stream: { status, expectedDecommissionAt } }: One) => (

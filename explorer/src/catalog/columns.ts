@@ -127,25 +127,25 @@ export const defaultColumns = (isSignedIn: boolean, areCards: boolean): readonly
   });
 
 /** The default columns with the user's choice, in their order on the page; the pair is always one of them. */
-export const visibleColumns = (choice: ColumnChoice, isSignedIn: boolean, areCards: boolean): readonly ColumnName[] => {
+export function visibleColumns(choice: ColumnChoice, isSignedIn: boolean, areCards: boolean): readonly ColumnName[] {
   const byDefault = defaultColumns(isSignedIn, areCards);
   return columnsFor(isSignedIn).filter((name) => name === 'pair' || (choice[name] ?? byDefault.includes(name)));
-};
+}
 
 /** The choice after a column is turned on or off: without it if that is the default here, so that the defaults elsewhere stay. */
-export const toggleColumn = (
+export function toggleColumn(
   choice: ColumnChoice,
   name: ColumnName,
   isSignedIn: boolean,
   areCards: boolean,
-): ColumnChoice => {
+): ColumnChoice {
   const { [name]: _, ...others } = choice;
   const isOn = !visibleColumns(choice, isSignedIn, areCards).includes(name);
   return isOn === defaultColumns(isSignedIn, areCards).includes(name) ? others : { ...others, [name]: isOn };
-};
+}
 
 /** Those that fit in a width; the others are left out, lowest rank first. The pair always stays. */
-export const fitColumns = (visible: readonly ColumnName[], widthPx: number): readonly ColumnName[] => {
+export function fitColumns(visible: readonly ColumnName[], widthPx: number): readonly ColumnName[] {
   const byRank = visible.toSorted((a, b) => columns[b].rank - columns[a].rank);
   let left = widthPx;
   const fitting = new Set<ColumnName>();
@@ -155,4 +155,4 @@ export const fitColumns = (visible: readonly ColumnName[], widthPx: number): rea
     fitting.add(name);
   }
   return visible.filter((name) => fitting.has(name));
-};
+}

@@ -62,18 +62,18 @@ const field = (text: string): string => {
 };
 
 /** A head line and a line for each stream; lines end with CR LF. */
-export const toCsv = (rows: readonly CsvRow[]): string => {
+export function toCsv(rows: readonly CsvRow[]): string {
   const fields = Object.values(fileColumns);
   const lines = [Object.keys(fileColumns), ...rows.map((row) => fields.map((read) => read(row)))];
   return lines.map((line) => `${line.map(field).join(',')}\r\n`).join('');
-};
+}
 
 /** Lets the browser download a text as a file. */
-export const saveText = (name: string, text: string): void => {
+export function saveText(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000); // some browsers read it after the click
-};
+}

@@ -12,11 +12,11 @@ const timesMinMs = 5_000;
 const lookEveryMs = 100;
 
 /** Downloads the streams, in this order. Returns what to tell the user. */
-export const exportStreams = async (
+export async function exportStreams(
   streams: readonly CatalogEntry[],
   { session, live, days, clock }: Pick<Explorer, 'session' | 'live' | 'days' | 'clock'>,
   readable: ReadonlySet<string>,
-): Promise<string> => {
+): Promise<string> {
   const feedIds = streams.map(({ feedId }) => feedId).filter((feedId) => readable.has(feedId));
   live.load(feedIds);
   days.load(feedIds);
@@ -50,4 +50,4 @@ export const exportStreams = async (
   return missing === 0
     ? exported
     : `${exported} ${formatCount(missing)} did not load in time: their values are old or empty.`;
-};
+}

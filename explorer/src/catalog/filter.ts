@@ -61,7 +61,7 @@ const watchlistProblems = (query: URLSearchParams): CatalogSelection['problems']
     : [{ name: watchlistName, text: 'watchlist must be true or false.' }];
 
 /** Reads the query of the address. */
-export const readSelection = (query: URLSearchParams): CatalogSelection => {
+export function readSelection(query: URLSearchParams): CatalogSelection {
   const given = names.filter((name) => query.has(name));
   const read = given.map((name) => readFilter(name, query.getAll(name)));
   return {
@@ -73,7 +73,7 @@ export const readSelection = (query: URLSearchParams): CatalogSelection => {
       ...watchlistProblems(query),
     ],
   };
-};
+}
 
 type ReadFilter = { readonly name: FilterName; readonly filter: DiscoveryFilter; readonly problem?: string };
 
@@ -92,13 +92,13 @@ const readFilter = (name: FilterName, values: readonly string[]): ReadFilter => 
 /** A stream with its search text, lower-cased once instead of at every keystroke. */
 export type Searchable = { readonly stream: CatalogEntry; readonly text: string };
 
-export const toSearchable = (stream: CatalogEntry): Searchable => {
+export function toSearchable(stream: CatalogEntry): Searchable {
   const { name, assetName, baseAsset, quoteAsset, feedId } = stream;
   return {
     stream,
     text: [name, assetName, `${baseAsset}/${quoteAsset}`, baseAsset, quoteAsset, feedId].join('\n').toLowerCase(),
   };
-};
+}
 
 /** The streams to select from. */
 export type Selectable = {
@@ -108,10 +108,10 @@ export type Selectable = {
 };
 
 /** The matching streams, in the order given. Every word of the search must match. */
-export const selectStreams = (
+export function selectStreams(
   { streams, hidden, watchlist }: Selectable,
   { filter, search, isWatched }: Omit<CatalogSelection, 'problems'>,
-): readonly CatalogEntry[] => {
+): readonly CatalogEntry[] {
   const words = search.split(/\s+/).filter((word) => word !== '');
   const { hidden: isAll, ...others } = filter;
   const isFiltered = Object.values(others).some((value) => value !== undefined);
@@ -124,7 +124,7 @@ export const selectStreams = (
         (!isFiltered || matchesFilter(filter, stream)),
     )
     .map(({ stream }) => stream);
-};
+}
 
 /** Per filter value, the rows that have it and match everything else: what choosing the value gives. */
 export type RowCounts = {
@@ -133,7 +133,7 @@ export type RowCounts = {
   readonly hidden: number;
 };
 
-export const countRows = (from: Selectable, selection: Omit<CatalogSelection, 'problems'>): RowCounts => {
+export function countRows(from: Selectable, selection: Omit<CatalogSelection, 'problems'>): RowCounts {
   const without = (change: DiscoveryFilter): readonly CatalogEntry[] =>
     selectStreams(from, { ...selection, filter: { ...selection.filter, ...change } });
   const selected = without({});
@@ -146,7 +146,7 @@ export const countRows = (from: Selectable, selection: Omit<CatalogSelection, 'p
   const hidden =
     from.hidden.size === 0 ? [] : without({ hidden: true }).filter(({ feedId }) => from.hidden.has(feedId));
   return { of: (name, value) => counts.get(name)?.get(value) ?? 0, hidden: hidden.length };
-};
+}
 
 /** A value of a filter, and how many streams have it. */
 export type FilterValue = { readonly value: string; readonly count: number };
@@ -184,33 +184,33 @@ export const chosenOf = (query: URLSearchParams, name: NameFilter): readonly str
 ];
 
 /** The query with a filter value added, or removed if it was there. */
-export const toggleValue = (query: URLSearchParams, name: NameFilter, value: string): URLSearchParams => {
+export function toggleValue(query: URLSearchParams, name: NameFilter, value: string): URLSearchParams {
   const lower = value.toLowerCase();
   const given = new Map(givenOf(query, name));
   if (!given.delete(lower)) given.set(lower, lower);
   return withValue(query, name, [...given.values()].join(','));
-};
+}
 
 /** The query with a parameter set, or removed if the value is empty. */
-export const withValue = (query: URLSearchParams, name: string, value: string): URLSearchParams => {
+export function withValue(query: URLSearchParams, name: string, value: string): URLSearchParams {
   const next = new URLSearchParams(query);
   if (value === '') next.delete(name);
   else next.set(name, value);
   return next;
-};
+}
 
 /** The query without any filter and search; the sort order stays. */
-export const withoutFilters = (query: URLSearchParams): URLSearchParams => {
+export function withoutFilters(query: URLSearchParams): URLSearchParams {
   const next = new URLSearchParams(query);
   for (const name of [...names, 'q', watchlistName]) next.delete(name);
   return next;
-};
+}
 
 /** An active filter value, for its chip; `without` is the query without it. */
 export type ActiveFilter = { readonly label: string; readonly without: URLSearchParams };
 
 /** Every active filter value, spelled as in the catalog, or as in the address if no stream has it; not those that are ignored. */
-export const activeFilters = (query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] => {
+export function activeFilters(query: URLSearchParams, values: FilterValues): readonly ActiveFilter[] {
   const ignored: readonly string[] = readSelection(query).problems.map(({ name }) => name);
   const ofNames = nameFilterNames.flatMap((name) => {
     const spelling = (lower: string) => values[name].find(({ value }) => value.toLowerCase() === lower)?.value;
@@ -227,4 +227,4 @@ export const activeFilters = (query: URLSearchParams, values: FilterValues): rea
     }));
   const ofWatchlist = isWatchlist(query) ? [{ label: 'Watchlist', without: withValue(query, watchlistName, '') }] : [];
   return [...ofWatchlist, ...ofNames, ...ofOthers];
-};
+}

@@ -31,7 +31,7 @@ const boxesMax = 16;
 /** Suggestions while the user types. */
 const offersMax = 50;
 
-export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) => {
+export function FilterPanel({ isSignedIn, ...props }: FilterProps & { readonly isSignedIn: boolean }) {
   const [isDrawn, setDrawn] = useState(false);
   useEffect(() => setDrawn(true), []); // dates come in the next frame, because each takes as long as all other fields
   return (
@@ -43,7 +43,7 @@ export const FilterPanel = ({ isSignedIn, ...props }: FilterProps & { readonly i
       {isDrawn && <DateFilterFields {...props} />}
     </section>
   );
-};
+}
 
 const NameFilterField = ({
   name,

@@ -26,12 +26,12 @@ export type LiveNeeds = {
 };
 
 /** Keeps the streams in view live, and the prices of the others that need one less than half a minute old. */
-export const useLiveRows = (
+export function useLiveRows(
   streams: readonly CatalogEntry[],
   readable: ReadonlySet<string>,
   { inView: [first, end], isFast }: Pick<RowScroll<HTMLElement>, 'inView' | 'isFast'>,
   { isForAll, days: daysOf }: LiveNeeds,
-): void => {
+): void {
   const { live, days } = useExplorer();
   const rows = useMemo(() => createWatchedRows(live), [live]);
   useEffect(() => rows.close, [rows]);
@@ -66,7 +66,7 @@ export const useLiveRows = (
       document.removeEventListener('visibilitychange', load);
     };
   }, [rows, prices, dayIds, live.state.value === 'live']);
-};
+}
 
 const sortAgainMs = 2_000;
 
@@ -77,7 +77,7 @@ const aimMs = 5_000;
  * Ticks every two seconds while the order depends on live values: rows that move at every report are unreadable. Held while the user
  * has the focus on a row or aims at one: it must not become another stream just before they open it.
  */
-export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly isPaused: boolean } => {
+export function useLiveTick(isOn: boolean): { readonly tick: number; readonly isPaused: boolean } {
   const [state, setState] = useState({ tick: 0, isPaused: false });
   useEffect(() => {
     if (!isOn) return undefined;
@@ -99,7 +99,7 @@ export const useLiveTick = (isOn: boolean): { readonly tick: number; readonly is
     };
   }, [isOn]);
   return state;
-};
+}
 
 /** The row that a key moves to; -1 is the search box, undefined for other keys. */
 const nextRow = (key: string, active: number, count: number): number | undefined => {
@@ -118,12 +118,12 @@ const listKeys: readonly Shortcut[] = [
 ];
 
 /** `/` focuses the search, arrows move between rows, Enter opens one, `s` stars it. Returns the row with the keyboard focus. */
-export const useCatalogKeys = (
+export function useCatalogKeys(
   streams: readonly CatalogEntry[],
   { inView, reveal }: Pick<RowScroll<HTMLElement>, 'inView' | 'reveal'>,
   searchBox: RefObject<HTMLInputElement | null>,
   onStar: (feedId: string) => void,
-): number => {
+): number {
   const { router, signIn, shortcuts } = useExplorer();
   useShortcuts('In the list of streams', listKeys);
   const first = useFirstRow(streams, reveal);
@@ -195,7 +195,7 @@ export const useCatalogKeys = (
   }, []);
   at.current = Math.max(0, Math.min(at.current, streams.length - 1));
   return Math.min(active, streams.length - 1);
-};
+}
 
 /** Where a key was pressed. */
 const focusAreaOf = (
@@ -222,7 +222,7 @@ const copy = async (button: HTMLElement): Promise<void> => {
 };
 
 /** One click listener for the copy buttons and stars of all rows. */
-export const useRowClicks = (onStar: (feedId: string) => void): void => {
+export function useRowClicks(onStar: (feedId: string) => void): void {
   const latest = useRef(onStar);
   latest.current = onStar;
   useEffect(() => {
@@ -237,4 +237,4 @@ export const useRowClicks = (onStar: (feedId: string) => void): void => {
     document.addEventListener('click', click);
     return () => document.removeEventListener('click', click);
   }, []);
-};
+}

@@ -11,14 +11,14 @@ import { isSortable, type Order } from './sort.ts';
 export type PanelName = 'filters' | 'columns';
 
 /** The open panel. */
-export const usePanel = () => {
+export function usePanel() {
   const [panel, setPanel] = useState<PanelName | undefined>(undefined);
   useEscape(panel, () => setPanel(undefined));
   return {
     panel,
     toggle: (name: PanelName): void => setPanel((open) => (open === name ? undefined : name)),
   };
-};
+}
 
 type ToolbarProps = {
   readonly searchBox: RefObject<HTMLInputElement | null>;
@@ -32,7 +32,7 @@ type ToolbarProps = {
   readonly onSaid: (text: string) => void;
 };
 
-export const Toolbar = ({ searchBox, order, filterCount, panel, onPanel, ...exported }: ToolbarProps) => {
+export function Toolbar({ searchBox, order, filterCount, panel, onPanel, ...exported }: ToolbarProps) {
   const { router, shortcuts } = useExplorer();
   const { query } = router.address.value;
   const hasKey = shortcuts.areLettersOn.value;
@@ -80,7 +80,7 @@ export const Toolbar = ({ searchBox, order, filterCount, panel, onPanel, ...expo
       <SortChoice order={order} />
     </search>
   );
-};
+}
 
 /** Shows only the streams of the watchlist, or all again. */
 const WatchlistButton = () => {
@@ -161,7 +161,7 @@ type ColumnPanelProps = {
 };
 
 /** Chooses the columns. On a phone, the same choice for the cards. */
-export const ColumnPanel = ({ isSignedIn, isNarrow, visible, tooMany }: ColumnPanelProps) => {
+export function ColumnPanel({ isSignedIn, isNarrow, visible, tooMany }: ColumnPanelProps) {
   const { listColumns } = useExplorer();
   const toggle = (name: ColumnName): void =>
     listColumns.set(toggleColumn(listColumns.value.peek(), name, isSignedIn, isNarrow));
@@ -193,4 +193,4 @@ export const ColumnPanel = ({ isSignedIn, isNarrow, visible, tooMany }: ColumnPa
       </fieldset>
     </section>
   );
-};
+}

@@ -11,7 +11,7 @@ const facts: readonly Fact[] = [
 ];
 
 /** By feed ID: what distinguishes a stream from the others of its pair. Streams alone in their pair are left out. */
-export const distinctionsOf = (streams: readonly CatalogEntry[]): ReadonlyMap<string, string> => {
+export function distinctionsOf(streams: readonly CatalogEntry[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const group of groupByPair(streams).values()) {
     if (group.length === 1) continue;
@@ -22,7 +22,7 @@ export const distinctionsOf = (streams: readonly CatalogEntry[]): ReadonlyMap<st
     for (const stream of group) found.set(stream.feedId, nameIn(stream, group, differing));
   }
   return found;
-};
+}
 
 type Fact = (stream: CatalogEntry) => string;
 

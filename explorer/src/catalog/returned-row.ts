@@ -32,7 +32,7 @@ export const isRowFocused = (): boolean =>
   document.querySelector('[data-row]:focus-within') !== null && document.querySelector(`[${mark}]:focus`) === null;
 
 /** The row that the keyboard begins at: that of the stream that Back has returned from, which gets the focus, else the first. */
-export const useFirstRow = (streams: readonly CatalogEntry[], reveal: (row: number) => void): number => {
+export function useFirstRow(streams: readonly CatalogEntry[], reveal: (row: number) => void): number {
   const { router } = useExplorer();
   const row = useMemo(() => returnedRow(streams, router.address.peek().returnedFrom), []);
   useEffect(() => {
@@ -53,10 +53,10 @@ export const useFirstRow = (streams: readonly CatalogEntry[], reveal: (row: numb
     };
   }, []);
   return row ?? 0;
-};
+}
 
 /** Moves the focus that Back has returned along with its stream: Enter must open that one, wherever a live order has put it. */
-export const useFollowReturned = (streams: readonly CatalogEntry[], setActive: (row: number) => void): void => {
+export function useFollowReturned(streams: readonly CatalogEntry[], setActive: (row: number) => void): void {
   const { router } = useExplorer();
   const from = useMemo(() => router.address.peek().returnedFrom, []);
   useEffect(() => {
@@ -69,4 +69,4 @@ export const useFollowReturned = (streams: readonly CatalogEntry[], setActive: (
     });
     return () => cancelAnimationFrame(frame);
   }, [streams]);
-};
+}

@@ -64,11 +64,11 @@ const canWait = (before: RowProps | undefined, props: RowProps): boolean =>
   (before === undefined || (before.visible === props.visible && (before.isBrief || before.stream !== props.stream)));
 
 /** The rows and spaces of a list. Unchanged rows are the same nodes as before, which Preact skips. */
-export const useParts = <E extends HTMLElement>(
+export function useParts<E extends HTMLElement>(
   props: RowsProps<E>,
   renderRow: (props: RowProps) => VNode,
   renderSpace: (key: string, rows: number) => VNode,
-): readonly VNode[] => {
+): readonly VNode[] {
   const { streams, scroll, active } = props;
   const last = useRef<ReadonlyMap<number, RowNode>>(new Map());
   const drawnRows = new Map<number, RowNode>();
@@ -113,7 +113,7 @@ export const useParts = <E extends HTMLElement>(
   last.current = drawnRows;
   useLayoutEffect(() => drawMore(isUnfinished && !scroll.isFast));
   return nodes;
-};
+}
 
 const rowOf = <E extends HTMLElement>(
   { streams, readable, watchlist, distinctions, visible, active, count }: RowsProps<E>,

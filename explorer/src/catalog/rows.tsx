@@ -144,11 +144,11 @@ const tableRow = (props: RowProps) => (
 const isCellDrawn = (name: ColumnName, { isBrief }: RowProps): boolean =>
   !isBrief || name === 'pair' || name === 'price';
 
-export const CatalogTable = ({
+export function CatalogTable({
   order,
   onSort,
   ...props
-}: RowsProps<HTMLTableSectionElement> & { readonly order: Order; readonly onSort: (column: ColumnName) => void }) => {
+}: RowsProps<HTMLTableSectionElement> & { readonly order: Order; readonly onSort: (column: ColumnName) => void }) {
   const { streams, visible } = props;
   const parts = useParts(props, tableRow, (key, rows) => (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: an empty row takes no focus
@@ -176,7 +176,7 @@ export const CatalogTable = ({
       </tbody>
     </table>
   );
-};
+}
 
 /** The facts in a card's last line but one, if their columns are shown. */
 const cardFacts = ['class', 'type', 'attribute', 'schema', 'hours'] as const satisfies readonly ColumnName[];
@@ -211,7 +211,7 @@ const card = (props: RowProps) => {
   );
 };
 
-export const CatalogCards = (props: RowsProps<HTMLUListElement>) => {
+export function CatalogCards(props: RowsProps<HTMLUListElement>) {
   const parts = useParts({ ...props, count: props.streams.length }, card, (key, rows) => (
     <li key={key} class="room" aria-hidden="true" style={{ height: `${rows * rowHeights.cards}px` }} />
   ));
@@ -220,4 +220,4 @@ export const CatalogCards = (props: RowsProps<HTMLUListElement>) => {
       {parts}
     </ul>
   );
-};
+}

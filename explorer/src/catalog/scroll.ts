@@ -24,7 +24,7 @@ const fastRows = 4;
 const restMs = 100;
 
 /** Follows the window's scrolling; renders again only when the rows that exist, or are in view, change. */
-export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> => {
+export function useRowScroll<E extends HTMLElement>(count: number, rowHeight: number): RowScroll<E> {
   const list = useRef<E>(null);
   const lastTop = useRef(0);
   const grown = useRef<RowWindow>({ first: 0, end: 0 });
@@ -82,7 +82,7 @@ export const useRowScroll = <E extends HTMLElement>(count: number, rowHeight: nu
       look();
     },
   };
-};
+}
 
 /**
  * Calls back when scrolling has stopped: in the first frame after a pause that no scroll event comes with. A busy machine delays frames for longer than
@@ -136,7 +136,7 @@ const isSame = (a: ReturnType<typeof nearOf>, b: ReturnType<typeof nearOf>): boo
   a.inView[1] === b.inView[1];
 
 /** Whether the page matches a media query. */
-export const useMedia = (query: string): boolean => {
+export function useMedia(query: string): boolean {
   const [matches, setMatches] = useState(() => window.matchMedia(query).matches);
   useEffect(() => {
     const media = window.matchMedia(query);
@@ -146,10 +146,10 @@ export const useMedia = (query: string): boolean => {
     return () => media.removeEventListener('change', read);
   }, [query]);
   return matches;
-};
+}
 
 /** The width of an element in pixels; that of the page until it is measured. */
-export const useWidth = (element: RefObject<HTMLElement | null>): number => {
+export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(() => document.documentElement.clientWidth);
   useLayoutEffect(() => {
     const { current } = element;
@@ -161,4 +161,4 @@ export const useWidth = (element: RefObject<HTMLElement | null>): number => {
     return () => observer.disconnect();
   }, []);
   return width;
-};
+}

@@ -9,7 +9,7 @@ const height = 28;
 const edge = 2;
 
 /** The path of the line in a box of 96 by 28. Floats are exact enough to draw with. */
-export const trendPath = (points: readonly DayPoint[]): string => {
+export function trendPath(points: readonly DayPoint[]): string {
   const values = points.map(({ price }) => Number(price));
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const [from, to] = [points[0]?.ms ?? 0, points.at(-1)?.ms ?? 0];
@@ -19,7 +19,7 @@ export const trendPath = (points: readonly DayPoint[]): string => {
   return points
     .map(({ ms, isAfterGap }, i) => `${i === 0 || isAfterGap ? 'M' : 'L'}${x(ms)} ${y(values[i] ?? low)}`)
     .join('');
-};
+}
 
 const lowestOf = (prices: readonly bigint[]): bigint => prices.reduce((a, b) => (b < a ? b : a));
 const highestOf = (prices: readonly bigint[]): bigint => prices.reduce((a, b) => (b > a ? b : a));
@@ -31,7 +31,7 @@ type TrendProps = {
   readonly isMuted: boolean;
 };
 
-export const Trend = ({ day, digits, isMuted }: TrendProps) => {
+export function Trend({ day, digits, isMuted }: TrendProps) {
   const prices = day.points.map(({ price }) => price);
   const [first = 0n, last = 0n] = [prices[0], prices.at(-1)];
   const text = (price: bigint): string => (digits === undefined ? formatPrice(price) : splitFixed(price, digits).head);
@@ -48,4 +48,4 @@ export const Trend = ({ day, digits, isMuted }: TrendProps) => {
       <path d={trendPath(day.points)} />
     </svg>
   );
-};
+}

@@ -26,16 +26,16 @@ export const restMs = 200;
 export const patienceMs = 1_000;
 
 /** Those in view, then the nearest around them. */
-export const nearestTo = ({ streams, inView: [first, end], watchedMax }: WatchCandidates): readonly string[] => {
+export function nearestTo({ streams, inView: [first, end], watchedMax }: WatchCandidates): readonly string[] {
   const spare = Math.max(0, watchedMax - (end - first));
   const before = Math.min(first, Math.max(Math.floor(spare / 2), spare - (streams.length - end)));
   const idsOf = (from: number, to: number): readonly string[] => streams.slice(from, to).map(({ feedId }) => feedId);
   return [...idsOf(first, end), ...idsOf(end, end + spare - before), ...idsOf(first - before, first).toReversed()];
-};
+}
 
 const nothing: WatchCandidates = { streams: [], inView: [0, 0], watchedMax: 0 };
 
-export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRows => {
+export function createWatchedRows(live: Pick<Live, 'watch' | 'load'>): WatchedRows {
   let candidates = nothing;
   let watched: ReadonlySet<string> = new Set();
   let unwatch = (): void => {};
@@ -74,4 +74,4 @@ export const createWatchedRows = (live: Pick<Live, 'watch' | 'load'>): WatchedRo
       watch([]);
     },
   };
-};
+}

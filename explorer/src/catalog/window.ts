@@ -16,28 +16,22 @@ const growRows = 4;
  * The window of a list whose top is `top` pixels below the top of a view of `height` pixels; negative if above. `isSparing`: only the rows
  * in view.
  */
-export const rowWindow = (
-  count: number,
-  rowHeight: number,
-  top: number,
-  height: number,
-  isSparing = false,
-): RowWindow => {
+export function rowWindow(count: number, rowHeight: number, top: number, height: number, isSparing = false): RowWindow {
   const [spare, step] = isSparing ? [0, 1] : [spareRows, stepRows];
   const first = Math.floor((Math.floor(-top / rowHeight) - spare) / step) * step;
   // Always as many, wherever the first one begins, so that scrolling creates no elements and removes none.
   const rows = Math.ceil(height / rowHeight) + 2 * spare + step;
   return { first: clamp(first, count), end: clamp(first + rows, count) };
-};
+}
 
 const clamp = (row: number, count: number): number => Math.min(count, Math.max(0, row));
 
 /** Both windows as one if they touch; otherwise the second. */
-export const joinWindows = (last: RowWindow, next: RowWindow, count: number): RowWindow => {
+export function joinWindows(last: RowWindow, next: RowWindow, count: number): RowWindow {
   const [first, end] = [clamp(last.first, count), clamp(last.end, count)];
   if (first > next.end || end < next.first) return next;
   return { first: Math.min(first, next.first), end: Math.max(end, next.end) };
-};
+}
 
 /** A window with more rows on both sides. */
 export const growWindow = ({ first, end }: RowWindow, count: number): RowWindow => ({
@@ -68,7 +62,7 @@ export type ListPart =
   | { readonly kind: 'space'; readonly rows: number; readonly at: 'top' | 'bottom' | 'between' };
 
 /** The parts of a list from top to bottom. The row `focusedRow` exists wherever the window is: it has the focus, or Tab leads to it. */
-export const listParts = ({ first, end }: RowWindow, focusedRow: number, count: number): readonly ListPart[] => {
+export function listParts({ first, end }: RowWindow, focusedRow: number, count: number): readonly ListPart[] {
   const existing = new Set(Array.from({ length: end - first }, (_, i) => first + i));
   if (focusedRow >= 0 && focusedRow < count) existing.add(focusedRow);
   const parts: ListPart[] = [];
@@ -80,22 +74,22 @@ export const listParts = ({ first, end }: RowWindow, focusedRow: number, count: 
   }
   if (count > next) parts.push({ kind: 'space', rows: count - next, at: 'bottom' });
   return parts;
-};
+}
 
 /**
  * The key of each row, by those of the rows before: a row keeps its key, and a new row takes over the elements of one that is gone, which is cheaper
  * than creating them. Keys that are taken over stay in their order, so that no element moves if all rows are new.
  */
-export const assignKeys = (last: ReadonlyMap<number, number>, rows: readonly number[]): ReadonlyMap<number, number> => {
+export function assignKeys(last: ReadonlyMap<number, number>, rows: readonly number[]): ReadonlyMap<number, number> {
   const keptKeys = new Set(rows.flatMap((row) => last.get(row) ?? []));
   const free = [...last.values()].filter((key) => !keptKeys.has(key));
   let next = Math.max(-1, ...last.values());
   return new Map(rows.map((row) => [row, last.get(row) ?? free.shift() ?? ++next]));
-};
+}
 
 /** How far to scroll so that a row is in view with `margin` pixels above and below; 0 if it already is. */
-export const scrollToRow = (row: number, rowHeight: number, top: number, height: number, margin: number): number => {
+export function scrollToRow(row: number, rowHeight: number, top: number, height: number, margin: number): number {
   const rowTop = top + row * rowHeight;
   if (rowTop < margin) return rowTop - margin;
   return Math.max(0, rowTop + rowHeight - (height - margin));
-};
+}

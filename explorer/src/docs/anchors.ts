@@ -16,7 +16,7 @@ export const missingAnchor = (window: Window): string | undefined =>
   window.location.hash === '' || sectionOf(window) !== null ? undefined : anchorOf(window.location);
 
 /** Follows the address until the returned function is called. Back leads to where the page was left. Calls `onMove` when it names another section. */
-export const followAnchors = (window: Window, onMove: () => void): (() => void) => {
+export function followAnchors(window: Window, onMove: () => void): () => void {
   const { location, history } = window;
   const { scrollY } = Object(history.state) as { readonly scrollY?: unknown }; // may be another script's; checked below
   if (typeof scrollY === 'number') window.scrollTo(0, scrollY);
@@ -37,10 +37,10 @@ export const followAnchors = (window: Window, onMove: () => void): (() => void) 
     window.cancelAnimationFrame(frame);
     window.removeEventListener('popstate', follow);
   };
-};
+}
 
 /** As a click on a link to the section. */
-export const goToAnchor = (window: Window, anchor: string): void => {
+export function goToAnchor(window: Window, anchor: string): void {
   if (anchorOf(window.location) === anchor) reveal(window);
   else window.location.hash = anchor;
-};
+}

@@ -19,11 +19,11 @@ const feedIdsFor = (path: string, feedIds: readonly string[]): readonly string[]
 };
 
 /** Values that work on this server now. Optional arguments are empty, but for those that keep an answer short. */
-export const firstValues = (
+export function firstValues(
   { path, parameters }: Pick<DocsOperation, 'path' | 'parameters'>,
   { feedIds: all, entries }: SampleStreams,
   nowSeconds: number,
-): ArgumentValues => {
+): ArgumentValues {
   const feedIds = feedIdsFor(path, all);
   const known: Readonly<Record<string, string>> = {
     feedID: feedIds[0] ?? '',
@@ -42,7 +42,7 @@ export const firstValues = (
   return Object.fromEntries(
     names.map((name) => [name, name === 'feedIDs' && isOne ? '' : (known[name] ?? '')] as const),
   );
-};
+}
 
 /** The arguments that are sent, in the document's order. */
 export const sentArguments = (
@@ -75,25 +75,25 @@ const isSendable = (value: string): boolean => {
 };
 
 /** Why the browser would refuse to send this header; undefined if it would not. */
-export const headerProblem = (name: string, value: string): string | undefined => {
+export function headerProblem(name: string, value: string): string | undefined {
   if (isSendable(value.trim())) return undefined;
   const character = [...value].find((one) => !isSendable(one)) ?? '';
   const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return `${name} cannot be sent: a header cannot contain ${character} (U+${code}). Use ASCII characters, such as straight quotes.`;
-};
+}
 
 /** Path and query as a browser sends them, which is what is signed. */
-export const targetOf = ({ path }: Pick<DocsOperation, 'path'>, sent: ArgumentValues): string => {
+export function targetOf({ path }: Pick<DocsOperation, 'path'>, sent: ArgumentValues): string {
   const pairs = Object.entries(sent).map(
     ([name, value]) => `${name}=${encodeURIComponent(value).replaceAll('%2C', ',').replaceAll("'", '%27')}`,
   );
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
-};
+}
 
 /** The row of the route table for these arguments, which may select another form of the path; undefined if this page does not know it. */
-export const routeOf = ({ method, path }: DocsOperation, sent: ArgumentValues): RouteName | undefined => {
+export function routeOf({ method, path }: DocsOperation, sent: ArgumentValues): RouteName | undefined {
   const rows = Object.entries<Route>(routes).filter(([, route]) => route.path === path && route.method === method);
   const form = rows.find(([, route]) => Object.hasOwn(sent, formOf(route) ?? ''));
   const [name] = form ?? rows.find(([, route]) => formOf(route) === undefined) ?? [];
   return name as RouteName | undefined; // the table's own key
-};
+}

@@ -20,8 +20,8 @@ export type DocsParts = {
 
 export const DocsContext = createContext<DocsParts | undefined>(undefined);
 
-export const useDocs = (): DocsParts => {
+export function useDocs(): DocsParts {
   const parts = useContext(DocsContext);
   if (parts === undefined) throw new Error('The component is outside of the API docs.');
   return parts;
-};
+}

@@ -31,7 +31,7 @@ const useLanguage = (): readonly [SampleLanguage, (language: SampleLanguage) => 
   return [language, sampleLanguage.set];
 };
 
-export const DocsPage = () => {
+export function DocsPage() {
   useTitle('API docs');
   const [state, reload] = useLoaded(loadDocs, []);
   if (state.phase === 'ready') return <Docs docs={state.value} />;
@@ -55,7 +55,7 @@ export const DocsPage = () => {
       )}
     </div>
   );
-};
+}
 
 const Docs = ({ docs }: { readonly docs: ApiDocs }) => {
   const { session, catalog, clock } = useExplorer();

@@ -70,7 +70,7 @@ export type ApiDocs = {
 /** The anchor of an error code. */
 export const errorAnchor = (code: string): string => `error-${code}`;
 
-export const readDocument = (document: OpenApiDocument): ApiDocs => {
+export function readDocument(document: OpenApiDocument): ApiDocs {
   const { lead, guides } = readGuides(document.info.description);
   const operations = Object.entries(document.paths).flatMap(([path, item]) => {
     const operation = item.get ?? item.head;
@@ -89,7 +89,7 @@ export const readDocument = (document: OpenApiDocument): ApiDocs => {
     errors: document['x-errors'],
     schemas: document.components.schemas as DocsSchemas, // read key by key, none assumed
   };
-};
+}
 
 const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 

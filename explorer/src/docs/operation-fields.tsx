@@ -49,7 +49,7 @@ const FieldRow = ({ name, depth = 0, notes, type, limits, about, example = '' }:
 );
 
 /** With an example where this server has one. */
-export const ParameterFields = ({ operation }: { readonly operation: DocsOperation }) => {
+export function ParameterFields({ operation }: { readonly operation: DocsOperation }) {
   const { streams, nowSeconds } = useDocs();
   const examples = firstValues(operation, streams, nowSeconds);
   return (
@@ -67,7 +67,7 @@ export const ParameterFields = ({ operation }: { readonly operation: DocsOperati
       ))}
     </dl>
   );
-};
+}
 
 const BodyFields = ({ schema }: { readonly schema: DocsSchema }) => {
   const { docs } = useDocs();
@@ -91,7 +91,7 @@ const BodyFields = ({ schema }: { readonly schema: DocsSchema }) => {
 };
 
 /** The headers and body of an answer. A path with several forms has several bodies. */
-export const AnswerFields = ({ answer }: { readonly answer: DocsAnswer }) => {
+export function AnswerFields({ answer }: { readonly answer: DocsAnswer }) {
   const { schema, contentType, headers } = answer;
   const forms = schema === undefined || contentType !== 'application/json' ? [] : bodyForms(schema);
   return (
@@ -121,4 +121,4 @@ export const AnswerFields = ({ answer }: { readonly answer: DocsAnswer }) => {
       )}
     </>
   );
-};
+}

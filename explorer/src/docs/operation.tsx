@@ -52,7 +52,7 @@ const Answers = ({ operation }: { readonly operation: DocsOperation }) => (
   </>
 );
 
-export const Operation = ({ operation }: { readonly operation: DocsOperation }) => {
+export function Operation({ operation }: { readonly operation: DocsOperation }) {
   const { origin } = useDocs();
   const [isOpen, setOpen] = useState(false);
   const { id, method, path, summary, description, auth, transport, hasHead, parameters } = operation;
@@ -108,7 +108,7 @@ export const Operation = ({ operation }: { readonly operation: DocsOperation }) 
       </div>
     </article>
   );
-};
+}
 
 /** A path that may break before each slash. */
 const breakable = (path: string) =>

@@ -11,7 +11,7 @@ import { bodyForms } from './schema-rows.ts';
 import { exchangeOnce } from './try-it/exchange.ts';
 
 /** The request in the chosen language; all operations share the choice. */
-export const RequestSample = ({ operation }: { readonly operation: DocsOperation }) => {
+export function RequestSample({ operation }: { readonly operation: DocsOperation }) {
   const { origin, streams, nowSeconds, language, setLanguage } = useDocs();
   const { session } = useExplorer();
   const query = sentArguments(operation, firstValues(operation, streams, nowSeconds));
@@ -41,7 +41,7 @@ export const RequestSample = ({ operation }: { readonly operation: DocsOperation
       <p class="muted small">{sample.needs}</p>
     </div>
   );
-};
+}
 
 /** Becomes true when the element is first near the view. */
 const useSeen = () => {
@@ -87,7 +87,7 @@ const useLiveSample = (operation: DocsOperation, isSeen: boolean): unknown => {
   return body;
 };
 
-export const AnswerSample = ({ operation }: { readonly operation: DocsOperation }) => {
+export function AnswerSample({ operation }: { readonly operation: DocsOperation }) {
   const { docs, streams } = useDocs();
   const [element, isSeen] = useSeen();
   const live = useLiveSample(operation, isSeen);
@@ -106,4 +106,4 @@ export const AnswerSample = ({ operation }: { readonly operation: DocsOperation 
       <CodeBlock text={JSON.stringify(shown, null, 2)} label={`sample answer of ${operation.id}`} />
     </div>
   );
-};
+}

@@ -14,7 +14,7 @@ export type SampleStreams = {
 const depthMax = 8;
 
 /** Answers of the first stream; lists have one item. */
-export const sampleBody = (schema: DocsSchema, schemas: DocsSchemas, streams: SampleStreams): unknown => {
+export function sampleBody(schema: DocsSchema, schemas: DocsSchemas, streams: SampleStreams): unknown {
   const [feedId] = streams.feedIds;
   const make = (given: DocsSchema, above: readonly string[]): unknown => {
     const { schema: found, names } = resolveSchema(given, schemas);
@@ -35,7 +35,7 @@ export const sampleBody = (schema: DocsSchema, schemas: DocsSchemas, streams: Sa
     return Object.fromEntries([...fields, ...others]);
   };
   return make(schema, []);
-};
+}
 
 const isFeedId = ({ pattern = '' }: DocsSchema): boolean => /^\^0x\[0-9a-f(?:A-F)?\]\{64\}\$$/.test(pattern);
 
@@ -52,9 +52,9 @@ const itemsMax = 2;
 const textMax = 80;
 
 /** A real answer as a sample: the first items of each list, and the beginning of long texts. */
-export const shortenBody = (body: unknown): unknown => {
+export function shortenBody(body: unknown): unknown {
   if (typeof body === 'string') return body.length > textMax ? `${body.slice(0, 66)}…` : body;
   if (Array.isArray(body)) return body.slice(0, itemsMax).map(shortenBody);
   if (typeof body !== 'object' || body === null) return body;
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, shortenBody(value)]));
-};
+}

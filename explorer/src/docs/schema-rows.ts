@@ -20,10 +20,10 @@ const depthMax = 6;
 const refName = ($ref: string): string => $ref.split('/').at(-1) ?? '';
 
 /** What a reference leads to, with the names of the references that were followed. */
-export const resolveSchema = (
+export function resolveSchema(
   schema: DocsSchema,
   schemas: DocsSchemas,
-): { readonly schema: DocsSchema; readonly names: readonly string[] } => {
+): { readonly schema: DocsSchema; readonly names: readonly string[] } {
   const names: string[] = [];
   let current = schema;
   while (current.$ref !== undefined) {
@@ -33,7 +33,7 @@ export const resolveSchema = (
     current = schemas[name] ?? {};
   }
   return { schema: current, names };
-};
+}
 
 const isNull = ({ type }: DocsSchema): boolean => type === 'null';
 
@@ -45,12 +45,12 @@ const innerOf = (schema: DocsSchema): DocsSchema => {
 };
 
 /** A type in words: `string`, `list of Report`, `Window or null`. */
-export const typeText = (schema: DocsSchema): string => {
+export function typeText(schema: DocsSchema): string {
   if (schema.$ref !== undefined) return refName(schema.$ref);
   if (schema.oneOf !== undefined) return schema.oneOf.map(typeText).join(' or ');
   if (schema.items !== undefined) return `list of ${typeText(schema.items)}`;
   return [schema.type ?? 'any'].flat().join(' or ');
-};
+}
 
 const rangeText = ({ minimum, maximum }: DocsSchema): readonly string[] => {
   if (minimum !== undefined && maximum !== undefined) return [`${minimum} to ${maximum}`];
@@ -74,7 +74,7 @@ export const limitTexts = (schema: DocsSchema): readonly string[] => [
 ];
 
 /** The rows of a body's fields, in the document's order. */
-export const schemaRows = (body: DocsSchema, schemas: DocsSchemas): readonly SchemaRow[] => {
+export function schemaRows(body: DocsSchema, schemas: DocsSchemas): readonly SchemaRow[] {
   const rowsOf = (schema: DocsSchema, prefix: string, depth: number, above: readonly string[]): SchemaRow[] => {
     const { schema: found, names } = resolveSchema(innerOf(schema), schemas);
     if (depth >= depthMax || names.some((name) => above.includes(name))) return [];
@@ -106,7 +106,7 @@ export const schemaRows = (body: DocsSchema, schemas: DocsSchemas): readonly Sch
     });
   };
   return rowsOf(body, '', 0, []);
-};
+}
 
 /** The bodies that an answer may have: several for a path with several forms. */
 export const bodyForms = (schema: DocsSchema): readonly DocsSchema[] =>

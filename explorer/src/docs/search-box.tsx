@@ -46,7 +46,7 @@ const useSearch = (onChoose: SearchBoxProps['onChoose']) => {
   return { query, active, results, isOpen, search, choose, onKeyDown, show: setExpanded };
 };
 
-export const SearchBox = ({ onChoose }: SearchBoxProps) => {
+export function SearchBox({ onChoose }: SearchBoxProps) {
   const id = useId();
   const { shortcuts } = useExplorer();
   const hasKey = shortcuts.areLettersOn.value;
@@ -84,7 +84,7 @@ export const SearchBox = ({ onChoose }: SearchBoxProps) => {
       <Results id={id} results={results} active={active} query={query} isOpen={isOpen} onChoose={choose} />
     </div>
   );
-};
+}
 
 const Results = ({
   id,

@@ -48,7 +48,7 @@ export const searchEntries = (docs: ApiDocs): readonly SearchEntry[] => [
 ];
 
 /** The best matches first; every word must occur. Empty for an empty query. */
-export const searchDocs = (entries: readonly SearchEntry[], query: string): readonly SearchEntry[] => {
+export function searchDocs(entries: readonly SearchEntry[], query: string): readonly SearchEntry[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   const scored = entries.flatMap((entry, index) => {
@@ -62,4 +62,4 @@ export const searchDocs = (entries: readonly SearchEntry[], query: string): read
     .toSorted((a, b) => b.score - a.score || a.index - b.index)
     .slice(0, resultsMax)
     .map(({ entry }) => entry);
-};
+}

@@ -48,7 +48,7 @@ const groupsOf = ({ guides, groups }: ApiDocs): readonly Group[] => [
   { title: 'Reference', links: [{ id: 'error-codes', text: 'Error codes' }] },
 ];
 
-export const DocsSidebar = ({ onChoose }: { readonly onChoose: (anchor: string) => void }) => {
+export function DocsSidebar({ onChoose }: { readonly onChoose: (anchor: string) => void }) {
   const { docs } = useDocs();
   const [isOpen, setOpen] = useState(false);
   const current = useSectionInView(docs);
@@ -102,4 +102,4 @@ export const DocsSidebar = ({ onChoose }: { readonly onChoose: (anchor: string) 
       </nav>
     </div>
   );
-};
+}

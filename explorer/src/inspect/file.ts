@@ -23,7 +23,7 @@ export const formatBytes = (bytes: number): string =>
     : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
 /** Reads a file. Does not reject. */
-export const readInputFile = async (file: InputFile): Promise<FileText> => {
+export async function readInputFile(file: InputFile): Promise<FileText> {
   if (file.size > fileBytesMax)
     return wrong(
       `${file.name} is too large: ${formatBytes(file.size)}. This page reads up to ${formatBytes(fileBytesMax)}.`,
@@ -34,7 +34,7 @@ export const readInputFile = async (file: InputFile): Promise<FileText> => {
   } catch {
     return wrong(`${file.name} could not be read.`, 'If it is a folder, open its files one by one.');
   }
-};
+}
 
 /** How files begin that have reports in a form that this page does not read. */
 const otherForms: readonly (readonly [begin: string, form: string, advice: string])[] = [

@@ -111,7 +111,7 @@ const readFiles = async (files: readonly File[]): Promise<Given | Problem> => {
   return { ...typed(read.text), label, isTextVisible: read.text.length <= visibleCharactersMax };
 };
 
-export const ReportInput = ({ given, give, isWrong, isCompact }: InputProps) => {
+export function ReportInput({ given, give, isWrong, isCompact }: InputProps) {
   const { problem, change, open, show } = useGiving(give);
   const box = useRef<HTMLTextAreaElement>(null);
   const clear = (): void => {
@@ -156,7 +156,7 @@ export const ReportInput = ({ given, give, isWrong, isCompact }: InputProps) => 
       )}
     </div>
   );
-};
+}
 
 type ActsProps = {
   readonly show: () => void;

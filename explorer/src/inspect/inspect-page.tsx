@@ -12,7 +12,7 @@ import { type Given, ReportInput, typed } from './input.tsx';
 import { lineAndColumnOf, type Paste, type PastedReport, parsePaste } from './paste.ts';
 import '../styles/report.css';
 
-export const InspectPage = () => {
+export function InspectPage() {
   useTitle('Inspect a report');
   const [given, give] = useState<Given>(typed(''));
   const paste = useMemo(() => parsePaste(given.text), [given]);
@@ -40,7 +40,7 @@ export const InspectPage = () => {
       {paste.kind === 'reports' && <Inspected key={given} reports={paste.reports} given={given} />}
     </div>
   );
-};
+}
 
 /** What is wrong with the text, and where. */
 const Problem = ({ text, paste }: { readonly text: string; readonly paste: Paste & { readonly kind: 'wrong' } }) => {

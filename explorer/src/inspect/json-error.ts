@@ -9,7 +9,7 @@ type Expected = 'value' | 'first' | 'key' | 'firstKey' | 'colon' | 'next';
 const closerOf: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
 /** The first position that cannot be part of a JSON value; the text's length if it is cut off; undefined if it is valid. */
-export const findJsonError = (text: string): number | undefined => {
+export function findJsonError(text: string): number | undefined {
   const length = text.trimEnd().length;
   const closers: string[] = [];
   let expected: Expected = 'value';
@@ -25,7 +25,7 @@ export const findJsonError = (text: string): number | undefined => {
     at = tokenPattern.lastIndex;
   }
   return closers.length > 0 || expected !== 'next' ? length : undefined;
-};
+}
 
 /** Whether the text is cut off within a string or a word. */
 const isUnfinished = (rest: string): boolean =>

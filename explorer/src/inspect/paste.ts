@@ -36,17 +36,17 @@ export const pastedReportsMax = 1_000;
 const wrong = (problem: string, advice: string, at?: number): Paste => ({ kind: 'wrong', problem, advice, at });
 
 /** Reads a pasted text. */
-export const parsePaste = (text: string): Paste => {
+export function parsePaste(text: string): Paste {
   const begin = text.search(/\S/);
   if (begin === -1) return { kind: 'empty' };
   return /[{[]/.test(text.charAt(begin)) ? parseJsonText(text, begin) : parseHexText(text);
-};
+}
 
 /** Line and column of a place in a text, counted from 1. */
-export const lineAndColumnOf = (text: string, at: number): { readonly line: number; readonly column: number } => {
+export function lineAndColumnOf(text: string, at: number): { readonly line: number; readonly column: number } {
   const before = text.slice(0, at).split('\n');
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-};
+}
 
 const hexAdvice = 'A full report is 0x followed by hex digits, two per byte. Spaces and line breaks are ignored.';
 

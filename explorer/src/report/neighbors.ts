@@ -20,19 +20,19 @@ export type Direction = 'previous' | 'next';
 export type ReportSpan = { readonly fromMs: number; readonly toMs: number };
 
 /** From the bytes, which have milliseconds; from the response if they are malformed. */
-export const reportSpanOf = (report: ReportJson): ReportSpan => {
+export function reportSpanOf(report: ReportJson): ReportSpan {
   const { validFromMs = report.validFromTimestamp * 1_000, observationsMs = report.observationsTimestamp * 1_000 } =
     readLiveReport(report) ?? {};
   return { fromMs: validFromMs, toMs: observationsMs };
-};
+}
 
 export const isMillisecondStream = (feedId: string): boolean => timeResolutionOf(feedId) === 'milliseconds';
 
 /** The time between two reports for which neither is valid. */
-export const gapMsBetween = (earlier: ReportJson, later: ReportJson): number => {
+export function gapMsBetween(earlier: ReportJson, later: ReportJson): number {
   const unitMs = isMillisecondStream(earlier.feedID) ? 1 : 1_000;
   return Math.max(0, reportSpanOf(later).fromMs - reportSpanOf(earlier).toMs - unitMs);
-};
+}
 
 type Reader = Pick<Client, 'at' | 'page'>;
 
@@ -40,11 +40,11 @@ type Reader = Pick<Client, 'at' | 'page'>;
 const secondMax = 1_000;
 
 /** The milliseconds in the address of a report: which one of its second. `problem`: why they are ignored. */
-export const readAddressMs = (
+export function readAddressMs(
   feedId: string,
   timestamp: number,
   text: string | null,
-): { readonly ms: number | undefined; readonly problem: string | undefined } => {
+): { readonly ms: number | undefined; readonly problem: string | undefined } {
   const problemOf = (problem: string) => ({ ms: undefined, problem });
   if (text === null) return { ms: undefined, problem: undefined };
   if (!isMillisecondStream(feedId)) return problemOf('The reports of this stream have whole seconds.');
@@ -53,32 +53,32 @@ export const readAddressMs = (
   if (Math.floor(Number(text) / 1_000) !== timestamp)
     return problemOf(`${text} is not in second ${timestamp}: expected ${example} to ${example + 999}.`);
   return { ms: Number(text), problem: undefined };
-};
+}
 
 /** What the address of a report says; `ms`: which report of the second. */
 type ReportAddress = { readonly feedId: string; readonly timestamp: number; readonly ms: number | undefined };
 
 /** The report of an address: the one of the millisecond if it is given, otherwise the one valid at the second. */
-export const readReportAt = async (
+export async function readReportAt(
   client: Reader,
   { feedId, timestamp, ms }: ReportAddress,
   signal: AbortSignal,
-): Promise<ReportJson> => {
+): Promise<ReportJson> {
   if (ms === undefined) return (await client.at(feedId, timestamp, { signal })).report;
   const { reports } = await client.page(feedId, timestamp, secondMax, { signal });
   // The page continues with later seconds.
   const found = reports.find((one) => one.observationsTimestamp === timestamp && reportSpanOf(one).toMs === ms);
   if (found === undefined) throw new SealpostError('report_not_found', 'No report at this millisecond.');
   return found;
-};
+}
 
 /** The report on one side. Does not reject: a failed read is a side too. */
-export const readSide = async (
+export async function readSide(
   client: Reader,
   own: ReportJson,
   direction: Direction,
   signal: AbortSignal,
-): Promise<Side> => {
+): Promise<Side> {
   const read = isMillisecondStream(own.feedID) ? readWithinSeconds : readSeconds;
   try {
     const found = await read[direction](client, own, signal);
@@ -88,7 +88,7 @@ export const readSide = async (
   } catch (error) {
     return { kind: 'failed', error };
   }
-};
+}
 
 /** A report, or why there is none. */
 type NeighborResult = ReportJson | EndReason;

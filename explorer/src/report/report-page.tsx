@@ -21,7 +21,7 @@ import '../styles/report.css';
 
 type PageProps = { readonly feedId: string; readonly timestamp: number };
 
-export const ReportPage = ({ feedId, timestamp }: PageProps) => {
+export function ReportPage({ feedId, timestamp }: PageProps) {
   const { session, catalog } = useExplorer();
   const stream = catalog.find(feedId);
   const pair = stream === undefined ? undefined : `${stream.baseAsset}/${stream.quoteAsset}`;
@@ -45,7 +45,7 @@ export const ReportPage = ({ feedId, timestamp }: PageProps) => {
       )}
     </div>
   );
-};
+}
 
 type NamedProps = PageProps & { readonly pair: string | undefined };
 

@@ -11,10 +11,10 @@ import { type Direction, type EndReason, isMillisecondStream, reportSpanOf, type
 import type { Sides, Steps } from './steps.ts';
 
 /** The address of a report; one of a millisecond stream shares its second with others. */
-export const hrefOf = (report: ReportJson): string => {
+export function hrefOf(report: ReportJson): string {
   const href = reportHref(report.feedID, report.observationsTimestamp);
   return isMillisecondStream(report.feedID) ? `${href}?ms=${reportSpanOf(report).toMs}` : href;
-};
+}
 
 const directions = ['previous', 'next'] as const;
 const texts = { previous: '← Previous', next: 'Next →' } as const;
@@ -22,7 +22,7 @@ const texts = { previous: '← Previous', next: 'Next →' } as const;
 const repeatMs = 200;
 
 /** The sides of a report, and a step to one of them that keeps the scroll position. */
-export const useSteps = (steps: Steps, report: ReportJson) => {
+export function useSteps(steps: Steps, report: ReportJson) {
   const { router } = useExplorer();
   const sides: Sides = steps.sides.value.get(report.fullReport) ?? {};
   useEffect(() => steps.look(report), [steps, report]);
@@ -46,7 +46,7 @@ export const useSteps = (steps: Steps, report: ReportJson) => {
     { keys: ['ArrowRight'], text: 'Step to the next report', run: press('next') },
   ]);
   return { sides, step };
-};
+}
 
 type ButtonsProps = {
   readonly sides: Sides;

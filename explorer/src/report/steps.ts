@@ -67,7 +67,7 @@ const createNeighborCache = (feedId: string) => {
   return { sides, find, keep, remember, set, join, show };
 };
 
-export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps => {
+export function createSteps(client: Pick<Client, 'at' | 'page'>, live: Pick<Live, 'watch'>, feedId: string): Steps {
   const abort = new AbortController();
   const { sides, find, keep, remember, set, join, show } = createNeighborCache(feedId);
   let follow: { readonly stop: () => void } | undefined;
@@ -112,4 +112,4 @@ export const createSteps = (client: Pick<Client, 'at' | 'page'>, live: Pick<Live
       follow?.stop();
     },
   };
-};
+}

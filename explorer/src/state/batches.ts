@@ -25,12 +25,12 @@ export type Batches = {
 const failedMs = 2_000;
 
 /** How many streams the server allows in a request, if that is why it rejected one of `count`. */
-export const fewerAllowed = (error: unknown, count: number): number | undefined => {
+export function fewerAllowed(error: unknown, count: number): number | undefined {
   const feedIdsMax = error instanceof SealpostError ? error.details.feedIdsMax : undefined;
   return typeof feedIdsMax === 'number' && Number.isInteger(feedIdsMax) && feedIdsMax > 0 && feedIdsMax < count
     ? feedIdsMax
     : undefined;
-};
+}
 
 type Queue = {
   waiting: ReadonlySet<string>;
@@ -41,7 +41,7 @@ type Queue = {
   nextMs: number;
 };
 
-export const createBatches = (parts: BatchParts): Batches => {
+export function createBatches(parts: BatchParts): Batches {
   const queue: Queue = {
     waiting: new Set(),
     loading: new Set(),
@@ -60,7 +60,7 @@ export const createBatches = (parts: BatchParts): Batches => {
       });
     },
   };
-};
+}
 
 const loadAll = async (queue: Queue, parts: BatchParts): Promise<void> => {
   const { signal, failedPauseMs = failedMs } = parts;

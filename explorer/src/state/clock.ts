@@ -30,11 +30,11 @@ type Instant = { readonly machineMs: number; readonly steadyMs: number };
 /** What the time was at an instant, and how fast it runs. */
 type Reading = Instant & { readonly timeMs: number; readonly speed: number };
 
-export const createClock = (
+export function createClock(
   { document, setInterval }: Timers,
   machineMs: () => number = Date.now,
   steadyMs: () => number = () => performance.now(),
-): Clock => {
+): Clock {
   const instant = (): Instant => ({ machineMs: machineMs(), steadyMs: steadyMs() });
   let reading: Reading = { ...instant(), timeMs: machineMs(), speed: 1 };
   let isSandbox = false;
@@ -88,7 +88,7 @@ export const createClock = (
       });
     },
   };
-};
+}
 
 /** By how much the machine's clock ran further than the steady one. */
 const aheadMs = (from: Instant, to: Instant): number => to.machineMs - from.machineMs - (to.steadyMs - from.steadyMs);

@@ -58,7 +58,7 @@ export type FineCandles = {
 };
 
 /** A stream's day from its hours, and finer candles if it does not reach back a day. */
-export const dayFrom = (hours: readonly Candle[], fine: FineCandles | undefined, start: number): Day | undefined => {
+export function dayFrom(hours: readonly Candle[], fine: FineCandles | undefined, start: number): Day | undefined {
   const [firstHour] = hours;
   if (firstHour === undefined) return undefined;
   const first = fine?.candles[0] ?? firstHour;
@@ -70,7 +70,7 @@ export const dayFrom = (hours: readonly Candle[], fine: FineCandles | undefined,
     isWhole: firstHour.timestamp <= start,
     points: isFine ? pointsOf(fine.candles, fine.resolution) : pointsOf(hours, hour),
   };
-};
+}
 
 const pointsOf = (candles: readonly Candle[], resolution: number): readonly DayPoint[] => [
   ...candles.slice(0, 1).map(({ timestamp, open }) => ({ ms: timestamp * 1_000, price: open, isAfterGap: false })),
@@ -85,12 +85,12 @@ type Streams = CandlesManyResult['streams'];
 type Reader = Pick<Client, 'candlesMany'>;
 
 /** What to request for streams that began in the same hour: as much as the rate limit allows. */
-export const fineRange = (first: number, now: number, streams: number) => {
+export function fineRange(first: number, now: number, streams: number) {
   const seconds = now - first;
   return (seconds / minute) * streams <= rollupsMax
     ? { from: first, to: now, resolution: seconds <= minutesUpTo ? minute : fiveMinutes, isWhole: true }
     : { from: first, to: first + hour - 1, resolution: minute, isWhole: false };
-};
+}
 
 /** Finer candles of streams whose day begins late, by feed ID. */
 const readFine = async (
@@ -156,7 +156,7 @@ const createDayCache = () => {
   };
 };
 
-export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: Pick<Clock, 'nowMs'>): Days => {
+export function createDays(session: Pick<Session, 'client' | 'userId'>, clock: Pick<Clock, 'nowMs'>): Days {
   const cache = createDayCache();
   const areSupported = signal(true);
   let batches: Batches | undefined;
@@ -202,4 +202,4 @@ export const createDays = (session: Pick<Session, 'client' | 'userId'>, clock: P
       if (areSupported.peek() && batches !== undefined) batches.load(cache.ask(feedIds, clock.nowMs.peek()));
     },
   };
-};
+}

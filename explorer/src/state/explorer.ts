@@ -52,8 +52,8 @@ export type Explorer = {
 export const ExplorerContext = createContext<Explorer | undefined>(undefined);
 
 /** The parts of the explorer, in any component. */
-export const useExplorer = (): Explorer => {
+export function useExplorer(): Explorer {
   const explorer = useContext(ExplorerContext);
   if (explorer === undefined) throw new Error('The component is outside of the explorer.');
   return explorer;
-};
+}

@@ -8,7 +8,7 @@ const focusable =
   'a[href], button:not(:disabled), summary, input:not(:disabled), select:not(:disabled), textarea:not(:disabled), [tabindex]';
 
 /** Watches the elements in `root`; `main` gets the focus if nothing near is left. */
-export const keepFocus = (document: Document, root: Element): void => {
+export function keepFocus(document: Document, root: Element): void {
   let last: HTMLElement | undefined;
   let path: readonly Step[] = [];
   /** The element that stands in for `last` while it is disabled. */
@@ -49,7 +49,7 @@ export const keepFocus = (document: Document, root: Element): void => {
     subtree: true,
     attributeFilter: ['disabled', 'hidden', 'open'],
   });
-};
+}
 
 const isUsable = (element: HTMLElement): boolean =>
   element.isConnected && !element.matches(':disabled') && element.checkVisibility();

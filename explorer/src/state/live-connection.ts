@@ -63,7 +63,7 @@ type Board = {
 };
 
 /** Opens nothing until `changed` is called. */
-export const createLiveConnection = (parts: LiveConnectionParts): LiveConnection => {
+export function createLiveConnection(parts: LiveConnectionParts): LiveConnection {
   const board: Board = {
     parts,
     current: undefined,
@@ -87,7 +87,7 @@ export const createLiveConnection = (parts: LiveConnectionParts): LiveConnection
     },
     close: () => closeAll(board),
   };
-};
+}
 
 const openDelayMs = ({ openedMs, refusals }: Board): number => {
   const pauseMs = refusals === 0 ? openEveryMs : backOffMs(refusedRules, refusals - 1, () => 1);

@@ -62,11 +62,11 @@ type Watch = {
 };
 
 /** The watched streams, most recently watched first, up to the limit of a connection. */
-export const planOf = (
+export function planOf(
   watches: Iterable<Pick<Watch, 'feedIds' | 'onReport' | 'lastMs'>>,
   readable: ReadonlySet<string>,
   feedIdsMax: number = limits.feedIdsMax,
-): Plan => {
+): Plan {
   // Those that need every report come before rows that are only looked at.
   const newestFirst = [...watches]
     .reverse()
@@ -77,10 +77,10 @@ export const planOf = (
     .filter(({ onReport }) => onReport !== undefined)
     .flatMap(({ lastMs }) => feedIds.flatMap((feedId) => lastMs.get(feedId) ?? []));
   return { feedIds, from: starts.length === 0 ? undefined : Math.floor(Math.min(...starts) / 1_000) };
-};
+}
 
 /** Decodes a report as far as its fields are known; undefined if it is malformed. */
-export const readLiveReport = (report: ReportJson): LiveReport | undefined => {
+export function readLiveReport(report: ReportJson): LiveReport | undefined {
   try {
     const body = readReportBody(decodeFullReport(report.fullReport).body);
     const { validFromMs, observationsMs } = windowOf(body);
@@ -89,7 +89,7 @@ export const readLiveReport = (report: ReportJson): LiveReport | undefined => {
   } catch {
     return undefined; // there is nothing to show
   }
-};
+}
 
 const createStream = (): StreamPrices => {
   const stream: StreamPrices = {
@@ -189,7 +189,7 @@ const createPrices = () => {
 /** The parts of the session that live prices use. */
 type Reader = Pick<Session, 'client' | 'userId'>;
 
-export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live => {
+export function createLive(session: Reader, catalog: Pick<Catalog, 'state'>, clock: Pick<Clock, 'nowMs'>): Live {
   const prices = createPrices();
   const watches = new Set<Watch>();
   const [state, problem] = [signal<LiveState>('off'), signal<unknown>(undefined)];
@@ -238,7 +238,7 @@ export const createLive = (session: Reader, catalog: Pick<Catalog, 'state'>, clo
       };
     },
   };
-};
+}
 
 type ReadingParts = {
   readonly client: Client;

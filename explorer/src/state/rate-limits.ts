@@ -12,7 +12,7 @@ export type RateLimit = {
 };
 
 /** Keeps the limits of the last response per route. */
-export const createRateLimits = () => {
+export function createRateLimits() {
   const byRoute = signal<readonly RateLimit[]>([]);
   let newestMs = 0;
   return {
@@ -29,7 +29,7 @@ export const createRateLimits = () => {
       byRoute.value = [];
     },
   };
-};
+}
 
 const readRateLimit = (path: string, headers: Headers): RateLimit | undefined => {
   const numberOf = (name: string): number => Number(headers.get(name) ?? Number.NaN);
@@ -43,10 +43,10 @@ const readRateLimit = (path: string, headers: Headers): RateLimit | undefined =>
 };
 
 /** Requests left now: a limit refills evenly within `resetSeconds`. */
-export const remainingNow = ({ limit, remaining, resetSeconds, atMs }: RateLimit, nowMs: number): number => {
+export function remainingNow({ limit, remaining, resetSeconds, atMs }: RateLimit, nowMs: number): number {
   const filled = resetSeconds <= 0 ? 1 : Math.min(1, Math.max(0, nowMs - atMs) / (resetSeconds * 1_000));
   return Math.floor(remaining + (limit - remaining) * filled);
-};
+}
 
 /** The route with the smallest share left. */
 export const tightestOf = (limits: readonly RateLimit[], nowMs: number): RateLimit | undefined =>

@@ -40,7 +40,7 @@ const pageFrames: Frames = {
 const isDue = ({ shownMs }: Displayed): boolean => performance.now() - shownMs >= showEveryMs;
 
 /** `set` shows the newest report of a stream: at once if it is not on the page, else in a later frame. */
-export const createDisplay = <T extends Displayed>(set: (one: T) => void, frames: Frames = pageFrames): Display<T> => {
+export function createDisplay<T extends Displayed>(set: (one: T) => void, frames: Frames = pageFrames): Display<T> {
   const late = new Set<T>();
   let waiting: { readonly isForFrame: boolean; readonly cancel: () => void } | undefined;
   const show = (one: T): void => {
@@ -81,4 +81,4 @@ export const createDisplay = <T extends Displayed>(set: (one: T) => void, frames
       late.clear();
     },
   };
-};
+}

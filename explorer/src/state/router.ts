@@ -32,7 +32,7 @@ export type Router = {
 /** Why a path has no page, and where to go instead. */
 export type UnknownPath = { readonly text: string; readonly href?: string; readonly label?: string };
 
-export const explainUnknownPath = (path: string): UnknownPath => {
+export function explainUnknownPath(path: string): UnknownPath {
   const [, stream, rest = '', at] = /^\/streams\/([^/]+)(\/at\/(.+)|\/.*)?$/.exec(path) ?? [];
   if (stream === undefined)
     return {
@@ -50,7 +50,7 @@ export const explainUnknownPath = (path: string): UnknownPath => {
     href: `${streamHref(feedId)}?at=${encodeURIComponent(decode(at)).replaceAll('%3A', ':')}`,
     label: 'Look up that time',
   };
-};
+}
 
 /** Part of a path as text. */
 const shorten = (text: string): string => {
@@ -67,7 +67,7 @@ const decode = (text: string): string => {
 };
 
 /** The page at a path. */
-export const parseRoute = (path: string): PageRoute => {
+export function parseRoute(path: string): PageRoute {
   if (path === '/') return { page: 'catalog' };
   if (path === '/alerts') return { page: 'alerts' };
   if (path === '/docs') return { page: 'docs' };
@@ -79,7 +79,7 @@ export const parseRoute = (path: string): PageRoute => {
   return timestamp === undefined
     ? { page: 'stream', feedId }
     : { page: 'report', feedId, timestamp: Number(timestamp) };
-};
+}
 
 const readFeedId = (raw: string): string | undefined => {
   try {
@@ -103,17 +103,17 @@ const addressOf = ({ pathname, search }: Location): PageAddress => ({
  * Takes doubled slashes from the start of the address, which a base URL with a slash at its end makes. The server routes them like one, but to the
  * browser such a path names another host: no entry of the history can be written for it. Call it before anything reads the address.
  */
-export const straightenAddress = ({ location, history }: Pick<Window, 'location' | 'history'>): void => {
+export function straightenAddress({ location, history }: Pick<Window, 'location' | 'history'>): void {
   const { pathname, search, hash } = location;
   if (!pathname.startsWith('//')) return;
   history.replaceState(history.state, '', `${pathname.replace(/^\/+/, '/')}${search}${hash}`);
-};
+}
 
 /** What is stored with a history entry when another page is opened from it. */
 type EntryState = { readonly scrollY?: unknown; readonly opened?: unknown };
 
 /** Follows the address bar, and clicks on links within the explorer. */
-export const createRouter = (window: Window): Router => {
+export function createRouter(window: Window): Router {
   const address = signal(addressOf(window.location));
   const bar = createBar(window, address);
   const read = (): void => {
@@ -158,7 +158,7 @@ export const createRouter = (window: Window): Router => {
       read();
     },
   };
-};
+}
 
 /** The query as the address bar shows it; empty without arguments. */
 const searchOf = (query: URLSearchParams): string => {

@@ -21,11 +21,11 @@ const everyMs = 2_000;
 const retryRules: BackoffRules = { minMs: 1_000, maxMs: 60_000 };
 
 /** Asks until there is an answer, with back-off; then again and again where there is something to follow. While the page is hidden, only the first request is sent. */
-export const watchServer = (
+export function watchServer(
   { client }: Pick<Session, 'client'>,
   clock: Pick<Clock, 'runFrom'>,
   { document, setTimeout }: Pick<Window, 'document' | 'setTimeout'>,
-): ServerWatch => {
+): ServerWatch {
   const historyLoaded = signal<number | undefined>(undefined);
   const sandbox = signal<Body<'SandboxStatus'> | undefined>(undefined);
   let failures = 0;
@@ -54,7 +54,7 @@ export const watchServer = (
       historyLoaded.value = undefined;
     },
   };
-};
+}
 
 type StatusClient = ReturnType<Session['client']['peek']>;
 

@@ -34,7 +34,7 @@ export type Session = {
   readonly send: (request: PlainRequest) => Promise<SentRequest>;
 };
 
-export const createSession = (platform: Platform): Session => {
+export function createSession(platform: Platform): Session {
   const limits = createRateLimits();
   const refusal = signal<unknown>(undefined);
   const isPending = signal(false);
@@ -96,7 +96,7 @@ export const createSession = (platform: Platform): Session => {
     },
     send: createSend(credentials, observedFetch, platform.location.origin),
   };
-};
+}
 
 /** Sets `isPending` while an act runs, and refuses on failure. */
 const createAttempt =
@@ -159,7 +159,7 @@ const isOutage = (error: unknown): boolean =>
 export type Explanation = { readonly problem: string; readonly advice: string };
 
 /** What went wrong and what to do, in words for users. */
-export const explainError = (error: unknown): Explanation => {
+export function explainError(error: unknown): Explanation {
   if (error instanceof LoadingError)
     return { problem: error.message, advice: 'Check your connection, then try again. The server may be restarting.' };
   if (!(error instanceof SealpostError)) return { problem: 'Something went wrong.', advice: 'Reload the page.' };
@@ -172,7 +172,7 @@ export const explainError = (error: unknown): Explanation => {
     return { problem: error.message, advice: 'Ask the server’s operator to update it.' };
   const known = error.advice === newLinkAdvice ? undefined : explanations[error.code]?.(error.details);
   return known ?? { problem: error.message, advice: error.advice };
-};
+}
 
 /** Texts for users, where the client's are for programmers. */
 const explanations: Readonly<Record<string, (details: Readonly<Record<string, unknown>>) => Explanation>> = {

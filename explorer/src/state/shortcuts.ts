@@ -34,7 +34,7 @@ export type Shortcuts = {
 
 const storageKey = 'sealpost-shortcuts';
 
-export const createShortcuts = (document: Document, storage: BrowserStorage): Shortcuts => {
+export function createShortcuts(document: Document, storage: BrowserStorage): Shortcuts {
   const groups = signal<readonly ShortcutGroup[]>([]);
   const isListOpen = signal(false);
   const setting = createStoredSetting(storage, storageKey, (stored) => stored !== false);
@@ -69,7 +69,7 @@ export const createShortcuts = (document: Document, storage: BrowserStorage): Sh
     areLettersOn: setting.value,
     setLettersOn: (areOn) => setting.set(areOn),
   };
-};
+}
 
 const lowerCase = (key: string): string => (key.length === 1 ? key.toLowerCase() : key);
 

@@ -28,7 +28,7 @@ const answerMaxMs = 300;
 const elapsed = (ms: number): Promise<undefined> => new Promise((resolve) => setTimeout(resolve, ms, undefined));
 
 /** Signs in with kept credentials, then with the link that opened the page, and with links opened later. */
-export const followLinks = (platform: Platform, { store, tryStored, userId, attempt, tryOut }: LinkParts): Links => {
+export function followLinks(platform: Platform, { store, tryStored, userId, attempt, tryOut }: LinkParts): Links {
   const offered = signal<string | undefined>(undefined);
   const useCode = (code: string): Promise<void> =>
     attempt(async () => {
@@ -67,7 +67,7 @@ export const followLinks = (platform: Platform, { store, tryStored, userId, atte
       if (doSwitch && code !== undefined) void useCode(code);
     },
   };
-};
+}
 
 const fragmentStart = '#sign-in=';
 

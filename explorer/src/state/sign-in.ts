@@ -11,7 +11,7 @@ export type SignIn = {
   readonly close: () => void;
 };
 
-export const createSignIn = (): SignIn => {
+export function createSignIn(): SignIn {
   const isOpen = signal(false);
   return {
     isOpen,
@@ -22,10 +22,10 @@ export const createSignIn = (): SignIn => {
       isOpen.value = false;
     },
   };
-};
+}
 
 /** What is obviously wrong with the credentials; undefined if the server should check them. */
-export const checkCredentials = ({ userId, secret }: Credentials): Explanation | undefined => {
+export function checkCredentials({ userId, secret }: Credentials): Explanation | undefined {
   if (userId === '' || secret === '')
     return {
       problem: 'Enter both the user ID and the secret.',
@@ -41,4 +41,4 @@ export const checkCredentials = ({ userId, secret }: Credentials): Explanation |
     problem: 'The user ID is incomplete.',
     advice: 'It has 36 characters, like 8e6f2c1a-0b7d-4e5f-9a3c-1d2e3f405162.',
   };
-};
+}

@@ -27,7 +27,7 @@ const channelName = 'sealpost-session';
 type Message = { readonly kind: 'ask' | 'signedOut' } | { readonly kind: 'have'; readonly found: StoredCredentials };
 
 /** `onSignedOut` is called when the user signs out in another tab. */
-export const createCredentialStore = (platform: Platform, onSignedOut: () => void): CredentialStore => {
+export function createCredentialStore(platform: Platform, onSignedOut: () => void): CredentialStore {
   let current: StoredCredentials | undefined;
   let isOwed = false; // another tab asked while this one had nothing yet
   let stopAsking = (): void => {};
@@ -78,7 +78,7 @@ export const createCredentialStore = (platform: Platform, onSignedOut: () => voi
       if (channel !== undefined) send(channel, { kind: 'signedOut' });
     },
   };
-};
+}
 
 const openChannel = ({ BroadcastChannel }: Platform): BroadcastChannel | undefined => {
   try {

@@ -7,7 +7,7 @@ export type Unexpected = {
   readonly dismiss: () => void;
 };
 
-export const watchUnexpected = (window: Pick<Window, 'addEventListener'>): Unexpected => {
+export function watchUnexpected(window: Pick<Window, 'addEventListener'>): Unexpected {
   const error = signal<unknown>(undefined);
   const report = (next: unknown): void => {
     // A request that a page no longer needs is aborted on purpose.
@@ -24,4 +24,4 @@ export const watchUnexpected = (window: Pick<Window, 'addEventListener'>): Unexp
       error.value = undefined;
     },
   };
-};
+}

@@ -51,10 +51,10 @@ const readCatalog = async (client: Client, isAnonymous: boolean): Promise<Catalo
 /** Delay before a retry. */
 const retryAfterMs = 5_000;
 
-export const createCatalog = (
+export function createCatalog(
   session: Pick<Session, 'client' | 'userId' | 'isPending'>,
   retryMs = retryAfterMs,
-): Catalog => {
+): Catalog {
   const state = signal<CatalogState>({ phase: 'loading' });
   const asked = signal(0);
   effect(() => {
@@ -85,7 +85,7 @@ export const createCatalog = (
     find: (feedId) =>
       state.value.phase === 'ready' ? state.value.streams.find((stream) => stream.feedId === feedId) : undefined,
   };
-};
+}
 
 const toFailure = (error: unknown): CatalogState => ({
   phase: 'failed',

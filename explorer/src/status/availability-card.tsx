@@ -23,7 +23,7 @@ import { type Measurements, useMeasurements } from './measuring.ts';
 
 const pageSize = 50;
 
-export const AvailabilityCard = () => {
+export function AvailabilityCard() {
   const { session } = useExplorer();
   return (
     <section class="card stack" aria-labelledby="availability-title">
@@ -31,7 +31,7 @@ export const AvailabilityCard = () => {
       {session.userId.value === undefined && !session.isPending.value ? <SignInFirst /> : <Streams />}
     </section>
   );
-};
+}
 
 const SignInFirst = () => (
   <Notice title="Sign in to see each stream" action={<SignInButton />}>

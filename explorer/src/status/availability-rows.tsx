@@ -42,7 +42,7 @@ export type StreamListProps = {
   readonly onSort: (order: AvailabilityOrder) => void;
 };
 
-export const StreamList = ({ streams, results, order, onSort }: StreamListProps) => {
+export function StreamList({ streams, results, order, onSort }: StreamListProps) {
   if (useIsNarrow())
     return (
       <ul class="status-cards">
@@ -77,7 +77,7 @@ export const StreamList = ({ streams, results, order, onSort }: StreamListProps)
       </tbody>
     </table>
   );
-};
+}
 
 const Head = ({
   name,

@@ -10,10 +10,10 @@ export const hourCount = 24;
 export const settleSeconds = 90;
 
 /** The range that is measured: the current hour and the 23 before it. */
-export const measuredRange = (nowMs: number): { readonly from: number; readonly to: number } => {
+export function measuredRange(nowMs: number): { readonly from: number; readonly to: number } {
   const to = Math.floor(nowMs / 1_000) - settleSeconds;
   return { from: Math.floor(to / hourSeconds) * hourSeconds - (hourCount - 1) * hourSeconds, to };
-};
+}
 
 /** What is known of a stream. */
 export type Measured = {
@@ -47,17 +47,17 @@ const gradeOf = (share: number | undefined): CellGrade => {
 };
 
 /** An hour each, oldest first. Hours before a stream's first report are unknown. */
-export const stripOf = ({ coverage, range }: Measured): readonly StripCell[] => {
+export function stripOf({ coverage, range }: Measured): readonly StripCell[] {
   const shares = new Map(coverage.hours.map((hour) => [hour.timestamp, hour.coveredSeconds / hour.seconds]));
   return Array.from({ length: hourCount }, (_, i): StripCell => {
     const from = range.from + i * hourSeconds;
     const share = shares.get(from);
     return { from, grade: gradeOf(share), text: share === undefined ? 'not measured' : formatAvailability(share) };
   });
-};
+}
 
 /** The strip in words. */
-export const describeStrip = (cells: readonly StripCell[]): string => {
+export function describeStrip(cells: readonly StripCell[]): string {
   const count = (grade: CellGrade): number => cells.filter((cell) => cell.grade === grade).length;
   const parts = [
     `${count('whole')} hours complete`,
@@ -66,7 +66,7 @@ export const describeStrip = (cells: readonly StripCell[]): string => {
     `${count('unknown')} not measured`,
   ];
   return `Last 24 hours: ${parts.join(', ')}`;
-};
+}
 
 export const availabilityColumns = {
   stream: { label: 'Stream', isMeasured: false },
@@ -83,14 +83,14 @@ export const availabilityColumnNames = Object.keys(availabilityColumns) as reado
 export type AvailabilityOrder = { readonly column: AvailabilityColumn; readonly descending: boolean };
 
 /** The order in the address, `sort=lag` or `sort=-lag`; by stream if it names none. */
-export const readAvailabilityOrder = (raw: string | null): AvailabilityOrder => {
+export function readAvailabilityOrder(raw: string | null): AvailabilityOrder {
   const descending = raw?.startsWith('-') ?? false;
   const column = availabilityColumnNames.find((name) => name === raw?.slice(descending ? 1 : 0));
   return column === undefined ? { column: 'stream', descending: false } : { column, descending };
-};
+}
 
 /** What is wrong with `sort` and `page` in the address. A page is the number of one of `pages`. */
-export const availabilityProblems = (query: URLSearchParams, pages: number): readonly AddressProblem[] => {
+export function availabilityProblems(query: URLSearchParams, pages: number): readonly AddressProblem[] {
   const [sort, page] = [query.get('sort'), query.get('page')];
   const isSort = availabilityColumnNames.some((name) => name === sort?.replace(/^-/, ''));
   const isPage = page !== null && /^[1-9][0-9]{0,5}$/.test(page) && Number(page) <= pages;
@@ -102,21 +102,21 @@ export const availabilityProblems = (query: URLSearchParams, pages: number): rea
       ? []
       : [{ name: 'page', text: pages === 1 ? 'page must be 1.' : `page must be from 1 to ${pages}.` }]),
   ];
-};
+}
 
 export const writeAvailabilityOrder = ({ column, descending }: AvailabilityOrder): string =>
   `${descending ? '-' : ''}${column}`;
 
 /** What a click on a head does: the worst first, then the other way around. */
-export const toggleAvailabilityOrder = (order: AvailabilityOrder, column: AvailabilityColumn): AvailabilityOrder => {
+export function toggleAvailabilityOrder(order: AvailabilityOrder, column: AvailabilityColumn): AvailabilityOrder {
   if (order.column === column) return { column, descending: !order.descending };
   return { column, descending: ['lag', 'gaps', 'longest'].includes(column) };
-};
+}
 
 const pairOf = ({ baseAsset, quoteAsset }: CatalogEntry): string => `${baseAsset}/${quoteAsset}`;
 
 /** Streams whose name, pair, asset or feed ID has every word. */
-export const searchStreams = (streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] => {
+export function searchStreams(streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] {
   const words = text
     .toLowerCase()
     .split(/\s+/)
@@ -126,7 +126,7 @@ export const searchStreams = (streams: readonly CatalogEntry[], text: string): r
     const searched = `${pairOf(stream)} ${stream.name} ${stream.assetName} ${stream.feedId}`.toLowerCase();
     return words.every((word) => searched.includes(word));
   });
-};
+}
 
 /** A measured value to sort by; undefined if it is not known. */
 const sortValueOf = (column: AvailabilityColumn, measured: Measured | undefined): number | undefined => {
@@ -139,11 +139,11 @@ const sortValueOf = (column: AvailabilityColumn, measured: Measured | undefined)
 };
 
 /** Unknown values come last in either direction; equal ones are by pair. */
-export const sortByAvailability = (
+export function sortByAvailability(
   streams: readonly CatalogEntry[],
   { column, descending }: AvailabilityOrder,
   measuredOf: (feedId: string) => Measured | undefined,
-): readonly CatalogEntry[] => {
+): readonly CatalogEntry[] {
   const sign = descending ? -1 : 1;
   const byPair = (a: CatalogEntry, b: CatalogEntry): number =>
     pairOf(a).localeCompare(pairOf(b)) || a.name.localeCompare(b.name);
@@ -156,4 +156,4 @@ export const sortByAvailability = (
       return Number(first === undefined) - Number(second === undefined) || byPair(a, b);
     return sign * (first - second) || byPair(a, b);
   });
-};
+}

@@ -16,7 +16,7 @@ const kinds: Readonly<Record<Change['kind'], { readonly text: string; readonly p
 };
 
 /** `changes` is undefined if the server is of a release that has none. */
-export const ChangesCard = ({ changes }: { readonly changes: readonly Change[] | undefined }) => {
+export function ChangesCard({ changes }: { readonly changes: readonly Change[] | undefined }) {
   if (changes === undefined) return null;
   return (
     <section class="card stack" aria-labelledby="changes-title">
@@ -35,7 +35,7 @@ export const ChangesCard = ({ changes }: { readonly changes: readonly Change[] |
       )}
     </section>
   );
-};
+}
 
 const ChangeRow = ({ change: { at, kind, feedID, name, configDigest } }: { readonly change: Change }) => {
   const { text, pill } = kinds[kind] ?? { text: kind, pill: 'neutral' }; // a later server may have more of them

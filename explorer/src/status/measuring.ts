@@ -20,12 +20,12 @@ export type Measurements = {
   readonly measure: (feedIds: readonly string[], again?: boolean) => void;
 };
 
-export const createMeasurements = (
+export function createMeasurements(
   client: Pick<Client, 'coverageMany'>,
   nowMs: () => number,
   signalOf: AbortSignal,
   sleep: (ms: number) => Promise<unknown> = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-): Measurements => {
+): Measurements {
   const measured = signal<ReadonlyMap<string, Measured>>(new Map());
   const failure = signal<unknown>(undefined);
   const read = async (feedIds: readonly string[], refusals = 1): Promise<void> => {
@@ -56,10 +56,10 @@ export const createMeasurements = (
     measure: (feedIds, again = false) =>
       batches.load(again ? feedIds : feedIds.filter((feedId) => !measured.peek().has(feedId))),
   };
-};
+}
 
 /** Measures the wanted streams now, and again every 30 seconds while the page is visible. */
-export const useMeasurements = (feedIds: readonly string[]): Measurements => {
+export function useMeasurements(feedIds: readonly string[]): Measurements {
   const { session, clock } = useExplorer();
   const client = session.client.value;
   const { measurements, ended } = useMemo(() => {
@@ -81,4 +81,4 @@ export const useMeasurements = (feedIds: readonly string[]): Measurements => {
     };
   }, [measurements, key]);
   return measurements;
-};
+}

@@ -14,7 +14,7 @@ import '../styles/status.css';
 const everyMs = 3_000;
 const signersEveryMs = 60_000;
 
-export const StatusPage = () => {
+export function StatusPage() {
   const { session } = useExplorer();
   useTitle('Status');
   const state = useRenewed((signal) => readStatus(session.client.peek(), Date.now, signal), everyMs, []);
@@ -38,7 +38,7 @@ export const StatusPage = () => {
       <SignerSets />
     </div>
   );
-};
+}
 
 const StatePill = ({ state: { value, failure } }: { readonly state: Renewed<ServerStatus> }) => {
   if (failure !== undefined) return <Pill kind="bad">Unreachable</Pill>;

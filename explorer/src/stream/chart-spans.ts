@@ -38,14 +38,14 @@ export const pricedOf = (spans: readonly ListedSpan[]): readonly Span[] =>
   spans.filter((span): span is Span => span.price !== undefined);
 
 /** Adds spans, each once, in order; those that end before `keepFromMs` are dropped. */
-export const addSpans = <S extends ListedSpan>(
+export function addSpans<S extends ListedSpan>(
   spans: readonly S[],
   added: readonly S[],
   keepFromMs: number,
-): readonly S[] => {
+): readonly S[] {
   const byEnd = new Map([...spans, ...added].map((span) => [span.endMs, span]));
   return [...byEnd.values()].filter(({ endMs }) => endMs > keepFromMs).sort((a, b) => a.endMs - b.endMs);
-};
+}
 
 /** The part of a span that lies in one second; `from` and `to` are shares of that second. */
 export type Piece = { readonly span: Span; readonly from: number; readonly to: number };
@@ -54,7 +54,7 @@ export type Piece = { readonly span: Span; readonly from: number; readonly to: n
 export type SecondPoint = { readonly time: number; readonly pieces: readonly Piece[] };
 
 /** The seconds of a range, both ends included, in which a report is valid; spans are in order. */
-export const secondsOf = (spans: readonly Span[], from: number, to: number): readonly SecondPoint[] => {
+export function secondsOf(spans: readonly Span[], from: number, to: number): readonly SecondPoint[] {
   const pieces = new Map<number, Piece[]>();
   for (const span of spans) {
     const first = Math.max(from, Math.floor(span.startMs / 1_000));
@@ -68,17 +68,17 @@ export const secondsOf = (spans: readonly Span[], from: number, to: number): rea
     }
   }
   return [...pieces].sort(([a], [b]) => a - b).map(([time, found]) => ({ time, pieces: found }));
-};
+}
 
 /** A value with 18 decimals as a float coordinate, only for drawing. */
 export const toCoordinate = (value: bigint): number => Number(value) / 1e18;
 
 /** Adds a stream's newest reports, in order, to its candles, by the server's rule, so that the page need not reload them. */
-export const addToCandles = (
+export function addToCandles(
   candles: readonly Candle[],
   reports: readonly Pick<Span, 'price' | 'timestamp'>[],
   resolution: number,
-): readonly Candle[] => {
+): readonly Candle[] {
   if (reports.length === 0) return candles;
   const sum = [...candles];
   for (const { price, timestamp: second } of reports) {
@@ -97,24 +97,24 @@ export const addToCandles = (
       };
   }
   return sum;
-};
+}
 
 /** Most digits of a price. */
 const digitsMax = 18;
 
 /** Digits after the decimal point on an axis of this height, the same for all its labels, and enough for them to differ. */
-export const axisDigits = (value: number, height = Number.POSITIVE_INFINITY): number => {
+export function axisDigits(value: number, height = Number.POSITIVE_INFINITY): number {
   if (height > 0 && Number.isFinite(height))
     return Math.min(digitsMax, Math.max(2, 2 - Math.floor(Math.log10(height))));
   const size = Math.abs(value);
   return size === 0 ? 2 : Math.min(digitsMax, Math.max(2, 5 - Math.floor(Math.log10(size))));
-};
+}
 
 /** A flat price still has an axis: a thousandth of it to each side. */
-export const widenFlat = (
+export function widenFlat(
   range: { readonly minValue: number; readonly maxValue: number } | null,
-): { readonly minValue: number; readonly maxValue: number } | null => {
+): { readonly minValue: number; readonly maxValue: number } | null {
   if (range === null || range.maxValue > range.minValue) return range;
   const margin = Math.abs(range.minValue) / 1_000 || 1;
   return { minValue: range.minValue - margin, maxValue: range.maxValue + margin };
-};
+}

@@ -55,7 +55,7 @@ const readDay = async (
 
 type CompletenessProps = { readonly feedId: string; readonly spans: readonly ListedSpan[] };
 
-export const StreamCompleteness = ({ feedId, spans }: CompletenessProps) => {
+export function StreamCompleteness({ feedId, spans }: CompletenessProps) {
   const { session, clock, live, catalog } = useExplorer();
   const client = session.client.value;
   const isEnded = catalog.find(feedId)?.status === 'decommissioned';
@@ -98,7 +98,7 @@ export const StreamCompleteness = ({ feedId, spans }: CompletenessProps) => {
       )}
     </section>
   );
-};
+}
 
 const shareOf = ({ coveredSeconds, from, to }: Completeness): string => formatShare(coveredSeconds, to - from + 1);
 

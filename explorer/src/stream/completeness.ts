@@ -18,7 +18,7 @@ export type Completeness = {
 };
 
 /** Measures a response. `firstSecond`: the stream's first stored second, if it is within the range. */
-export const measure = (coverage: Coverage, firstSecond?: number): Completeness => {
+export function measure(coverage: Coverage, firstSecond?: number): Completeness {
   const from = Math.max(coverage.from, firstSecond ?? 0);
   const gaps = coverage.gaps.filter((gap) => gap.to >= from);
   return {
@@ -33,10 +33,10 @@ export const measure = (coverage: Coverage, firstSecond?: number): Completeness 
     ),
     isWhole: coverage.gapCount === coverage.gaps.length,
   };
-};
+}
 
 /** The part of a measured range from a second on; undefined if not all gaps are known. */
-export const measureFrom = (whole: Completeness, second: number): Completeness | undefined => {
+export function measureFrom(whole: Completeness, second: number): Completeness | undefined {
   if (!whole.isWhole) return undefined;
   const from = Math.max(whole.from, second);
   const gaps = whole.gaps.filter(({ to }) => to >= from).map((gap) => cut(gap, from, whole.to));
@@ -46,7 +46,7 @@ export const measureFrom = (whole: Completeness, second: number): Completeness |
     ...measure({ ...emptyCoverage, from, to: whole.to, gaps: gaps.toReversed(), gapCount: gaps.length }),
     coveredSeconds: seconds - missing,
   };
-};
+}
 
 const emptyCoverage: Coverage = {
   from: 0,
@@ -65,20 +65,20 @@ const cut = (gap: Gap, from: number, to: number): Gap => {
 };
 
 /** A share in percent, rounded down, so that only complete coverage reads 100 %. */
-export const formatShare = (part: number, whole: number): string => {
+export function formatShare(part: number, whole: number): string {
   if (whole <= 0) return '–';
   return `${Math.floor((part * 10_000) / whole) / 100} %`;
-};
+}
 
 /** One cell of the strip: its seconds, and the share of them with a valid report; undefined before the first report. */
 export type Cell = { readonly from: number; readonly to: number; readonly covered: number | undefined };
 
 /** The range in `count` cells, oldest first. */
-export const cellsOf = (
+export function cellsOf(
   { from, gaps }: Completeness,
   span: { readonly from: number; readonly to: number },
   count: number,
-): readonly Cell[] => {
+): readonly Cell[] {
   const size = (span.to - span.from + 1) / count;
   return Array.from({ length: count }, (_, i): Cell => {
     const cell = { from: Math.round(span.from + i * size), to: Math.round(span.from + (i + 1) * size) - 1 };
@@ -89,13 +89,13 @@ export const cellsOf = (
       .reduce((sum, { seconds }) => sum + Math.max(0, seconds), 0);
     return { ...cell, covered: (cell.to - first + 1 - missing) / (cell.to - first + 1) };
   });
-};
+}
 
 /** The color grade of a cell. */
-export const gradeOf = (covered: number | undefined): 'none' | 'whole' | 'most' | 'half' | 'little' | 'nothing' => {
+export function gradeOf(covered: number | undefined): 'none' | 'whole' | 'most' | 'half' | 'little' | 'nothing' {
   if (covered === undefined) return 'none';
   if (covered >= 1) return 'whole';
   if (covered >= 0.99) return 'most';
   if (covered >= 0.9) return 'half';
   return covered > 0 ? 'little' : 'nothing';
-};
+}

@@ -23,7 +23,7 @@ const DateFact = ({ name, date }: { readonly name: string; readonly date: string
     </>
   );
 
-export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
+export function StreamFacts({ stream }: { readonly stream: CatalogEntry }) {
   const rows = [
     ['Name', stream.name],
     ['Asset', stream.assetName],
@@ -51,7 +51,7 @@ export const StreamFacts = ({ stream }: { readonly stream: CatalogEntry }) => {
       </dl>
     </section>
   );
-};
+}
 
 const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
   <>

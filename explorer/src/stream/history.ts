@@ -11,10 +11,10 @@ const historySeconds = reportsSecondsMax + 60;
 const gatherMs = 200;
 
 /** Keeps the history of a stream while a component is shown; empty while signed out, and without a stream. */
-export const useHistory = (
+export function useHistory(
   { live, clock, session }: Pick<Explorer, 'live' | 'clock' | 'session'>,
   feedId: string | undefined,
-): ReadonlySignal<readonly ListedSpan[]> => {
+): ReadonlySignal<readonly ListedSpan[]> {
   const spans = useMemo(() => signal<readonly ListedSpan[]>([]), []);
   const userId = session.userId.value;
   useEffect(() => {
@@ -41,4 +41,4 @@ export const useHistory = (
     };
   }, [feedId, userId]);
   return spans;
-};
+}

@@ -33,7 +33,7 @@ const readClosing = async (client: Client, feedId: string, closedMs: number, sig
   return findClosing(reports);
 };
 
-export const MarketClosed = ({ stream }: { readonly stream: CatalogEntry }) => {
+export function MarketClosed({ stream }: { readonly stream: CatalogEntry }) {
   const { clock, session } = useExplorer();
   const nowMs = clock.nowMs.value;
   const hours = usualHoursOf(stream, nowMs);
@@ -66,4 +66,4 @@ export const MarketClosed = ({ stream }: { readonly stream: CatalogEntry }) => {
       </span>
     </p>
   );
-};
+}

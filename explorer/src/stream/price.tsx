@@ -21,7 +21,7 @@ import type { RangeStart, ViewedChange } from './chart/viewed.ts';
 import { MarketClosed } from './market-closed.tsx';
 
 /** The state of the live connection; screen readers announce changes. */
-export const LivePill = () => {
+export function LivePill() {
   const { live } = useExplorer();
   const [kind, text] = liveTexts[live.state.value];
   const title =
@@ -33,7 +33,7 @@ export const LivePill = () => {
       </Pill>
     </span>
   );
-};
+}
 
 type StreamPriceProps = {
   readonly stream: CatalogEntry;
@@ -41,7 +41,7 @@ type StreamPriceProps = {
   readonly change: ViewedChange | undefined;
 };
 
-export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
+export function StreamPrice({ stream, change }: StreamPriceProps) {
   const { live, clock } = useExplorer();
   const newest = live.latest(stream.feedId).value;
   const decoded = newest?.decoded;
@@ -75,7 +75,7 @@ export const StreamPrice = ({ stream, change }: StreamPriceProps) => {
       <PriceFacts decoded={decoded} nowMs={nowMs} isEnded={state === 'ended'} isOld={old !== undefined} />
     </div>
   );
-};
+}
 
 const Ended = ({ stream, ageMs }: { readonly stream: CatalogEntry; readonly ageMs: number }) => (
   <p class="stream-state">

@@ -8,7 +8,7 @@ import { describeFields, type FieldLine } from '../ui/report/report-fields.ts';
 /** The latest time of a Date; a field may hold a later one. */
 const dateMaxMs = 8.64e15;
 
-export const StreamFields = ({ stream }: { readonly stream: CatalogEntry }) => {
+export function StreamFields({ stream }: { readonly stream: CatalogEntry }) {
   const { live } = useExplorer();
   const decoded = live.latest(stream.feedId).value?.decoded;
   if (decoded === undefined) return null;
@@ -48,7 +48,7 @@ export const StreamFields = ({ stream }: { readonly stream: CatalogEntry }) => {
       </table>
     </section>
   );
-};
+}
 
 /** The unit of the value as it is shown, not of the signed integer. */
 const unitOf = ({ name, unit, unitText }: FieldLine, { quoteAsset }: CatalogEntry): string => {

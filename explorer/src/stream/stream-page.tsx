@@ -21,7 +21,7 @@ import { StreamFields } from './stream-fields.tsx';
 import { UseIt } from './use-it.tsx';
 import '../styles/stream.css';
 
-export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
+export function StreamPage({ feedId }: { readonly feedId: string }) {
   const { catalog, session } = useExplorer();
   const state = catalog.state.value;
   if (state.phase === 'loading') return <Loading label="Loading the stream" lines={8} />;
@@ -30,7 +30,7 @@ export const StreamPage = ({ feedId }: { readonly feedId: string }) => {
   if (stream === undefined) return <UnknownStream feedId={feedId} />;
   if (state.readable.has(feedId)) return <ReadableStreamPage key={feedId} stream={stream} readable={state.readable} />;
   return <ClosedStream stream={stream} isSignedIn={session.userId.value !== undefined} />;
-};
+}
 
 const UnknownStream = ({ feedId }: { readonly feedId: string }) => {
   const { session } = useExplorer();

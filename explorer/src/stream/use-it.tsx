@@ -19,7 +19,7 @@ const requestOf = (name: ReadName, feedId: string): SampleRequest => {
     : { origin, route: 'reportStream', query: { feedIDs: feedId } };
 };
 
-export const UseIt = ({ feedId }: { readonly feedId: string }) => {
+export function UseIt({ feedId }: { readonly feedId: string }) {
   const [isOpen, setOpen] = useState(false);
   useEscape(isOpen ? 'use-it' : undefined, () => setOpen(false));
   return (
@@ -37,7 +37,7 @@ export const UseIt = ({ feedId }: { readonly feedId: string }) => {
       </div>
     </div>
   );
-};
+}
 
 const Programs = ({ feedId }: { readonly feedId: string }) => {
   const [chosen, setChosen] = useState<ReadName>('latest');

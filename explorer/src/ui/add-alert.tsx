@@ -2,7 +2,7 @@
 import { formatDecimal } from '@sealpost/client';
 import { useExplorer } from '../state/explorer.ts';
 
-export const AddAlert = ({ feedId }: { readonly feedId: string }) => {
+export function AddAlert({ feedId }: { readonly feedId: string }) {
   const { live } = useExplorer();
   const price = live.latest(feedId).value?.decoded?.price;
   const level = price === undefined ? '' : `&level=${formatDecimal(price)}`;
@@ -11,4 +11,4 @@ export const AddAlert = ({ feedId }: { readonly feedId: string }) => {
       Add alert
     </a>
   );
-};
+}

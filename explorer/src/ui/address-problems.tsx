@@ -3,7 +3,7 @@ import { useExplorer } from '../state/explorer.ts';
 import type { AddressProblem } from './address-problem.ts';
 import { Notice } from './components.tsx';
 
-export const AddressProblems = ({ problems }: { readonly problems: readonly AddressProblem[] }) => {
+export function AddressProblems({ problems }: { readonly problems: readonly AddressProblem[] }) {
   const { router } = useExplorer();
   const remove = (name: string): void => {
     const query = new URLSearchParams(router.address.peek().query);
@@ -26,4 +26,4 @@ export const AddressProblems = ({ problems }: { readonly problems: readonly Addr
       ))}
     </>
   );
-};
+}

@@ -5,13 +5,7 @@ import { Copy } from './components.tsx';
 import '../styles/code-sample.css';
 
 /** `label` says what the programs do, for screen readers. */
-export const CodeSampleBox = ({
-  samples,
-  label,
-}: {
-  readonly samples: readonly CodeSample[];
-  readonly label: string;
-}) => {
+export function CodeSampleBox({ samples, label }: { readonly samples: readonly CodeSample[]; readonly label: string }) {
   const { sampleLanguage } = useExplorer();
   const sample = samples.find(({ language }) => language === sampleLanguage.value.value) ?? samples[0];
   if (sample === undefined) return null;
@@ -42,4 +36,4 @@ export const CodeSampleBox = ({
       </div>
     </div>
   );
-};
+}

@@ -84,7 +84,7 @@ const priceAtOf = (route: RouteName, feedId: string | undefined): Call['priceAt'
 };
 
 /** The samples of a request, in the order of `sampleLanguages`. A WebSocket has only TypeScript: other languages need a library for it. */
-export const codeSamples = (request: SampleRequest): readonly CodeSample[] => {
+export function codeSamples(request: SampleRequest): readonly CodeSample[] {
   const { origin, route: name, query = {} } = request;
   const route: Route = routes[name];
   const call: Call = {
@@ -102,7 +102,7 @@ export const codeSamples = (request: SampleRequest): readonly CodeSample[] => {
     const { title, needs, write } = languages[language];
     return { language, title, text: `${write(call).join('\n')}\n`, needs: needsText(call, needs(call)) };
   });
-};
+}
 
 const needsText = ({ isSigned }: Call, more: string | undefined): string => {
   const keys = isSigned ? ['SEALPOST_USER_ID and SEALPOST_SECRET in the environment'] : [];

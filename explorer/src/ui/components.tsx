@@ -8,11 +8,11 @@ import { allowedAgeMs, formatAge, formatInterval, freshnessOf, splitPrice } from
 import { type PriceDigits, splitFixed } from './price/digits.ts';
 
 /** Sets the title of the tab and the history entry. */
-export const useTitle = (title: string): void => {
+export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Sealpost`;
   }, [title]);
-};
+}
 
 type Children = { readonly children?: ComponentChildren };
 
@@ -22,12 +22,12 @@ const copiedMs = 1_600;
  * A button that copies a text. `label` is its accessible name and tooltip; children are its visible text. `tabIndex` is for lists that
  * the arrow keys move through.
  */
-export const Copy = ({
+export function Copy({
   text,
   label,
   tabIndex,
   children,
-}: { readonly text: string; readonly label: string; readonly tabIndex?: number } & Children) => {
+}: { readonly text: string; readonly label: string; readonly tabIndex?: number } & Children) {
   const [state, setState] = useState<'idle' | 'done' | 'failed'>('idle');
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -58,17 +58,17 @@ export const Copy = ({
       )}
     </button>
   );
-};
+}
 
 /** Copies a text; `failed` where the browser does not allow it: pages need https or localhost. */
-export const writeClipboard = async (text: string): Promise<'done' | 'failed'> => {
+export async function writeClipboard(text: string): Promise<'done' | 'failed'> {
   try {
     await navigator.clipboard.writeText(text);
     return 'done';
   } catch {
     return 'failed';
   }
-};
+}
 
 export type PillKind = 'plain' | 'neutral' | 'accent' | 'ok' | 'warn' | 'bad';
 
@@ -96,7 +96,7 @@ const soonMs = 90 * dayMs;
 const countdown = (ms: number): string => formatAge(ms > 3 * dayMs ? ms - (ms % dayMs) : ms);
 
 /** A stream's status, with a countdown if its end is scheduled; gray while the server is unreachable: it is the last known one. */
-export const StatusPill = ({
+export function StatusPill({
   status,
   expectedDecommissionAt,
   nowMs,
@@ -104,7 +104,7 @@ export const StatusPill = ({
   readonly status: StreamStatus;
   readonly expectedDecommissionAt: string | null;
   readonly nowMs: number;
-}) => {
+}) {
   const { times, live } = useExplorer();
   const kind = live.state.value === 'reconnecting' ? 'neutral' : statusKinds[status];
   if (status === 'decommissioned' || expectedDecommissionAt === null) return <Pill kind={kind}>{status}</Pill>;
@@ -121,7 +121,7 @@ export const StatusPill = ({
       {status} · {left}
     </Pill>
   );
-};
+}
 
 /** A notice; `action` is what to do about it. Screen readers announce errors and warnings. */
 export const Notice = ({
@@ -167,7 +167,7 @@ export const Loading = ({ label = 'Loading', lines = 3 }: { readonly label?: str
 );
 
 /** What went wrong, and what to do about it. */
-export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) => {
+export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   const { problem, advice } = explainError(error);
   return (
     <Notice
@@ -184,10 +184,10 @@ export const Failure = ({ error, retry }: { readonly error: unknown; readonly re
       {advice}
     </Notice>
   );
-};
+}
 
 /** A time in the zone that the user chose; the other zone in the tooltip, or next to it with `both`. */
-export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?: boolean }) => {
+export function Time({ ms, both = false }: { readonly ms: number; readonly both?: boolean }) {
   const { times } = useExplorer();
   const other = times.formatOther(ms);
   return (
@@ -196,10 +196,10 @@ export const Time = ({ ms, both = false }: { readonly ms: number; readonly both?
       {both && <span class="time-other"> · {other}</span>}
     </time>
   );
-};
+}
 
 /** An exact number; digits beyond the first eight significant ones are dimmed. With `digits`, those of its stream, it always has as many. */
-export const Exact = ({
+export function Exact({
   value,
   decimals = 18,
   digits,
@@ -207,7 +207,7 @@ export const Exact = ({
   readonly value: bigint;
   readonly decimals?: number;
   readonly digits?: PriceDigits | undefined;
-}) => {
+}) {
   const { head, tail } = digits === undefined ? splitPrice(value, decimals) : splitFixed(value, digits);
   return (
     <span class="exact">
@@ -215,13 +215,13 @@ export const Exact = ({
       {tail !== '' && <span class="exact-tail">{tail}</span>}
     </span>
   );
-};
+}
 
 /**
  * The age of the newest report, as text and as a bar that is full when the next report is overdue. Without an interval, only the text.
  * While the market is closed, an old report is normal. `isShort`: only the largest unit, where there is little space; the tooltip has both.
  */
-export const Freshness = ({
+export function Freshness({
   ageMs,
   intervalMs,
   isClosed = false,
@@ -231,7 +231,7 @@ export const Freshness = ({
   readonly intervalMs: number | undefined;
   readonly isClosed?: boolean;
   readonly isShort?: boolean;
-}) => {
+}) {
   const kind = intervalMs === undefined ? 'fresh' : freshnessOf(ageMs, intervalMs);
   const share = intervalMs === undefined ? 0 : Math.min(1, Math.max(0, ageMs) / allowedAgeMs(intervalMs));
   const rhythm = intervalMs === undefined ? '' : `, a report every ${formatInterval(intervalMs)}`;
@@ -248,4 +248,4 @@ export const Freshness = ({
       <span>{formatAge(ageMs, isShort ? 1 : 2)}</span>
     </span>
   );
-};
+}

@@ -12,7 +12,7 @@ const groupThousands = (text: string): string => {
 };
 
 /** A price in two parts: the significant digits, and the rest. Together they are the exact price. */
-export const splitPrice = (value: bigint, decimals = 18): { readonly head: string; readonly tail: string } => {
+export function splitPrice(value: bigint, decimals = 18): { readonly head: string; readonly tail: string } {
   const text = formatPrice(value, decimals);
   const [whole = '', fraction = ''] = text.split('.');
   // In small prices, leading zeros do not count as significant.
@@ -21,7 +21,7 @@ export const splitPrice = (value: bigint, decimals = 18): { readonly head: strin
   const digits = Math.max(2, significantDigits - wholeDigits) + zeros;
   if (fraction.length <= digits) return { head: text, tail: '' };
   return { head: `${whole}.${fraction.slice(0, digits)}`, tail: fraction.slice(digits) };
-};
+}
 
 /** Significant digits that are not dimmed. */
 const significantDigits = 8;
@@ -34,7 +34,7 @@ const units = [
 ] as const;
 
 /** A duration in its largest units, by default two: `12 s`, `3 min 5 s`, `2 d 4 h`. Negative ones are `0 s`. */
-export const formatAge = (ms: number, unitsMax = 2): string => {
+export function formatAge(ms: number, unitsMax = 2): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const first = units.findIndex(([, size]) => seconds >= size);
   if (first === -1) return '0 s';
@@ -46,7 +46,7 @@ export const formatAge = (ms: number, unitsMax = 2): string => {
     .filter(([count]) => count > 0)
     .map(([count, unit]) => `${formatCount(count)} ${unit}`)
     .join(' ');
-};
+}
 
 /** An interval: `1 s`, `0.25 s`, `1 min`. */
 export const formatInterval = (ms: number): string => (ms < 1_000 || ms % 1_000 !== 0 ? tenths(ms) : formatAge(ms));
@@ -58,24 +58,24 @@ const pad = (value: number, digits = 2): string => String(value).padStart(digits
 const fractionOf = (ms: number): string => (ms % 1_000 === 0 ? '' : `.${pad(((ms % 1_000) + 1_000) % 1_000, 3)}`);
 
 /** A time in UTC, for `times` (state/settings/times.ts), which all pages use: `2026-11-15 09:28:17 UTC`, with milliseconds if not zero. */
-export const formatUtc = (ms: number): string => {
+export function formatUtc(ms: number): string {
   const iso = new Date(ms).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}${fractionOf(ms)} UTC`;
-};
+}
 
 /** A time in local time: `2026-11-15 10:28:17 +01:00`. */
-export const formatLocal = (ms: number): string => {
+export function formatLocal(ms: number): string {
   const date = new Date(ms);
   const day = `${pad(date.getFullYear(), 4)}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
   const time = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}${fractionOf(ms)}`;
   return `${day} ${time} ${formatOffset(-date.getTimezoneOffset())}`;
-};
+}
 
 /** A UTC offset in minutes as `+01:00`. */
-export const formatOffset = (minutes: number): string => {
+export function formatOffset(minutes: number): string {
   const size = Math.abs(minutes);
   return `${minutes < 0 ? '−' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
-};
+}
 
 /** A whole number with thousands separators. */
 export const formatCount = (count: number): string => groupThousands(String(Math.round(count)));
@@ -87,10 +87,10 @@ export const shortId = (id: string): string => (id.length <= 18 ? id : `${id.sli
 export const allowedAgeMs = (intervalMs: number): number => 2 * intervalMs + 2_000;
 
 /** Compares an age with the stream's interval; `stale` beyond five times the allowed age. */
-export const freshnessOf = (ageMs: number, intervalMs: number): 'fresh' | 'late' | 'stale' => {
+export function freshnessOf(ageMs: number, intervalMs: number): 'fresh' | 'late' | 'stale' {
   const allowedMs = allowedAgeMs(intervalMs);
   return ageMs <= allowedMs ? 'fresh' : ageMs <= 5 * allowedMs ? 'late' : 'stale';
-};
+}
 
 /** Text of somebody else for a message: 40 characters at most. */
 export const shorten = (text: string): string => (text.length <= 40 ? text : `${text.slice(0, 40)}…`);

@@ -7,10 +7,10 @@ export type Loaded<T> =
   | { readonly phase: 'ready'; readonly value: T };
 
 /** Loads again whenever one of `inputs` changes; aborts a load that is no longer needed. */
-export const useLoaded = <T>(
+export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
-): readonly [state: Loaded<T>, reload: () => void] => {
+): readonly [state: Loaded<T>, reload: () => void] {
   const [state, setState] = useState<Loaded<T>>({ phase: 'loading' });
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
@@ -26,4 +26,4 @@ export const useLoaded = <T>(
     return () => abort.abort();
   }, [attempt, ...inputs]);
   return [state, useCallback(() => setAttempt((last) => last + 1), [])];
-};
+}

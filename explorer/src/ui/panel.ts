@@ -7,7 +7,7 @@ const buttonSelector = (id: string): string => `[aria-controls="${id}"]`;
 export const focusPanelButton = (id: string): void => document.querySelector<HTMLElement>(buttonSelector(id))?.focus();
 
 /** Escape in the open panel, or on its button, closes it, and the focus returns to the button. Without an ID, no panel is open. */
-export const useEscape = (id: string | undefined, close: () => void): void => {
+export function useEscape(id: string | undefined, close: () => void): void {
   const latest = useRef(close);
   latest.current = close;
   useEffect(() => {
@@ -22,4 +22,4 @@ export const useEscape = (id: string | undefined, close: () => void): void => {
     document.addEventListener('keydown', press);
     return () => document.removeEventListener('keydown', press);
   }, [id]);
-};
+}

@@ -48,13 +48,13 @@ export const untilVisible = (
   });
 
 /** Polls until the signal is aborted, `everyMs` after each response, or at most five seconds after a failure, once `ready` resolves. */
-export const keepRenewing = async <T>(
+export async function keepRenewing<T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
   onState: (state: Renewed<T>) => void,
   signal: AbortSignal,
   ready: () => Promise<void> = async () => {},
-): Promise<void> => {
+): Promise<void> {
   let state: Renewed<T> = nothingYet;
   while (!signal.aborted) {
     try {
@@ -67,14 +67,14 @@ export const keepRenewing = async <T>(
     await sleep(state.failure === undefined ? everyMs : Math.min(everyMs, failedEveryMs), signal);
     await ready();
   }
-};
+}
 
 /** The same as a hook, while the page is visible; starts over when one of `inputs` changes. */
-export const useRenewed = <T>(
+export function useRenewed<T>(
   load: (signal: AbortSignal) => Promise<T>,
   everyMs: number,
   inputs: readonly unknown[],
-): Renewed<T> => {
+): Renewed<T> {
   const [state, setState] = useState<Renewed<T>>(nothingYet);
   useEffect(() => {
     const abort = new AbortController();
@@ -83,4 +83,4 @@ export const useRenewed = <T>(
     return () => abort.abort();
   }, inputs);
   return state;
-};
+}

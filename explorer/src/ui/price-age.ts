@@ -20,15 +20,15 @@ export const isMarketClosed = ({ fields, version }: Pick<DecodedReport, 'fields'
   'marketStatus' in fields && marketStatusOf(version, fields.marketStatus).isOpen === false;
 
 /** What to say next to a price that is not current; undefined while it is. */
-export const describeOldPrice = (
+export function describeOldPrice(
   ageMs: number,
   intervalMs: number | undefined,
   isConnected: boolean,
   isClosed: boolean,
-): string | undefined => {
+): string | undefined {
   if (!isOldPrice(ageMs, intervalMs)) return undefined;
   if (!isConnected) return `Disconnected, last price ${formatAge(ageMs)} old`;
   return isClosed
     ? `Market closed, last price ${formatAge(ageMs)} old`
     : `No new report, last price ${formatAge(ageMs)} old`;
-};
+}

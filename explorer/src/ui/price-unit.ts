@@ -9,10 +9,10 @@ export const percentDecimals = 16;
 export const isRate = (version: SchemaVersion): boolean => reportSchemas[version].headline.price === 'rate';
 
 /** Whether a stream's price is an interest rate, by the schema in its feed ID. */
-export const isRateStream = (feedId: string): boolean => {
+export function isRateStream(feedId: string): boolean {
   const version = schemaVersionOf(feedId);
   return isSchemaVersion(version) && isRate(version);
-};
+}
 
 /** The text after a price: `USD`, or `= 4.1814 %` after a rate, which is signed as a ratio. Empty if the stream is not known. */
 export const unitTextOf = (version: SchemaVersion, price: bigint, quoteAsset: string | undefined): string =>

@@ -9,20 +9,20 @@ import { checkCredentials } from '../state/sign-in.ts';
 import '../styles/sign-in.css';
 
 /** Opens the dialog. */
-export const SignInButton = ({
+export function SignInButton({
   primary = false,
   children = 'Sign in',
 }: {
   readonly primary?: boolean;
   readonly children?: ComponentChildren;
-}) => {
+}) {
   const { signIn } = useExplorer();
   return (
     <button type="button" class={primary ? 'primary' : ''} onClick={signIn.open}>
       {children}
     </button>
   );
-};
+}
 
 const readForm = (form: HTMLFormElement): { readonly given: Credentials; readonly remember: boolean } => {
   const fields = new FormData(form);
@@ -30,7 +30,7 @@ const readForm = (form: HTMLFormElement): { readonly given: Credentials; readonl
   return { given: { userId: textOf('userId'), secret: textOf('secret') }, remember: fields.has('remember') };
 };
 
-export const SignInDialog = () => {
+export function SignInDialog() {
   const { signIn } = useExplorer();
   const dialog = useRef<HTMLDialogElement>(null);
   const isOpen = signIn.isOpen.value;
@@ -43,7 +43,7 @@ export const SignInDialog = () => {
       {isOpen && <SignInForm />}
     </dialog>
   );
-};
+}
 
 const SignInForm = () => {
   const { session, signIn } = useExplorer();

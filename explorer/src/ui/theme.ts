@@ -16,7 +16,7 @@ export type Theme = {
 /** Also read by public/start.js, before the first paint. */
 const storageKey = 'sealpost-theme';
 
-export const createTheme = (window: Window, storage: BrowserStorage): Theme => {
+export function createTheme(window: Window, storage: BrowserStorage): Theme {
   const { document } = window;
   const root = document.documentElement;
   const system = window.matchMedia('(prefers-color-scheme: dark)');
@@ -45,7 +45,7 @@ export const createTheme = (window: Window, storage: BrowserStorage): Theme => {
       return window.getComputedStyle(sampleElement).color;
     },
   };
-};
+}
 
 const readChoice = (stored: string | null | undefined): Scheme | undefined =>
   stored === 'light' || stored === 'dark' ? stored : undefined;

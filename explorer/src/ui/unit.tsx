@@ -4,8 +4,8 @@ import { useExplorer } from '../state/explorer.ts';
 import { unitTextOf } from './price-unit.ts';
 
 /** What a report's price is in; nothing if its stream is not in the catalog. */
-export const Unit = ({ decoded }: { readonly decoded: DecodedReport }) => {
+export function Unit({ decoded }: { readonly decoded: DecodedReport }) {
   const { catalog } = useExplorer();
   const text = unitTextOf(decoded.version, decoded.price, catalog.find(decoded.feedId)?.quoteAsset);
   return text === '' ? null : <span class="muted price-unit">{text}</span>;
-};
+}

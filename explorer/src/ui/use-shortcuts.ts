@@ -4,7 +4,7 @@ import { useExplorer } from '../state/explorer.ts';
 import type { Shortcut } from '../state/shortcuts.ts';
 
 /** The list behind `?` shows them under the title. `run` may change between renders; keys and texts may not. */
-export const useShortcuts = (title: string, shortcuts: readonly Shortcut[]): void => {
+export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): void {
   const explorer = useExplorer();
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
@@ -18,4 +18,4 @@ export const useShortcuts = (title: string, shortcuts: readonly Shortcut[]): voi
       }),
     [explorer.shortcuts, title],
   );
-};
+}

@@ -46,17 +46,17 @@ const encoders: Readonly<Record<WordType, (value: unknown) => string | undefined
 export const encodeWord = (type: WordType, value: unknown): string | undefined => encoders[type](value);
 
 /** An element of type `bytes`: its length, then the bytes padded with zeros to whole words. */
-export const bytesTail = (bytes: Hex): Tail => {
+export function bytesTail(bytes: Hex): Tail {
   const digits = bytes.slice(2).toLowerCase();
   const padded = Math.ceil(digits.length / wordDigits) * wordDigits;
   return { tail: numberWord(digits.length / 2) + digits.padEnd(padded, '0') };
-};
+}
 
 /** An element of type `bytes32[]`: the number of words, then the words. */
 export const arrayTail = (words: readonly string[]): Tail => ({ tail: numberWord(words.length) + words.join('') });
 
 /** A tuple: words and the offset of each tail, then the tails in the same order. */
-export const encodeTuple = (elements: readonly (string | Tail)[]): Hex => {
+export function encodeTuple(elements: readonly (string | Tail)[]): Hex {
   let end = elements.length * wordBytes;
   const head = elements.map((element) => {
     if (typeof element === 'string') return element;
@@ -66,7 +66,7 @@ export const encodeTuple = (elements: readonly (string | Tail)[]): Hex => {
   });
   const tails = elements.map((element) => (typeof element === 'string' ? '' : element.tail));
   return `0x${head.join('')}${tails.join('')}`;
-};
+}
 
 /** An element of type `bytes[]`: the number of items, then their tuple. */
 export const bytesArrayTail = (items: readonly Hex[]): Tail => ({

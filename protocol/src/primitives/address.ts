@@ -5,7 +5,7 @@ import { malformedArgument } from '../errors.ts';
 export type Address = `0x${string}`;
 
 /** Parses an address in any case, checksummed or not; the result is lower case. */
-export const parseAddress = (raw: unknown, argument: string): Address => {
+export function parseAddress(raw: unknown, argument: string): Address {
   if (typeof raw === 'string' && /^0x[0-9a-fA-F]{40}$/.test(raw)) return raw.toLowerCase() as Address; // it matches the pattern
   throw malformedArgument(argument, raw, 'an address, 0x and 40 hex digits');
-};
+}

@@ -19,7 +19,7 @@ const encoder = new TextEncoder();
 const digits = new Uint8Array(16_384);
 
 /** Writes hex digits, without `0x`, as bytes at an offset. Throws if they do not fit, on an odd number of digits, and on non-digits. */
-export const writeHex = (hex: string, bytes: Uint8Array, offset: number): void => {
+export function writeHex(hex: string, bytes: Uint8Array, offset: number): void {
   const { length } = hex;
   if (length > digits.length || offset + length / 2 > bytes.length) throw new RangeError('The hex is too long.');
   encoder.encodeInto(hex, digits);
@@ -31,4 +31,4 @@ export const writeHex = (hex: string, bytes: Uint8Array, offset: number): void =
     bytes[to] = (high << 4) | low;
   }
   if (seen > 0xf) throw new TypeError('Hex must be an even number of hex digits.');
-};
+}

@@ -60,14 +60,14 @@ const compress = (state: Int32Array, words: Int32Array): void => {
 };
 
 /** The 32 bytes of a message's hash. */
-export const sha256 = (message: Uint8Array): Uint8Array => {
+export function sha256(message: Uint8Array): Uint8Array {
   const view = pad(message);
   const state = Int32Array.from(initial);
   for (let block = 0; block < view.byteLength; block += blockBytes) compress(state, scheduleOf(view, block));
   const hash = new DataView(new ArrayBuffer(32));
   for (const [i, word] of state.entries()) hash.setInt32(4 * i, word);
   return new Uint8Array(hash.buffer);
-};
+}
 
 const concat = (first: Uint8Array, second: Uint8Array): Uint8Array => {
   const both = new Uint8Array(first.length + second.length);
@@ -77,7 +77,7 @@ const concat = (first: Uint8Array, second: Uint8Array): Uint8Array => {
 };
 
 /** The 32 bytes of a message's authentication code. */
-export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array => {
+export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array {
   const block = new Uint8Array(blockBytes);
   block.set(key.length > blockBytes ? sha256(key) : key);
   const inner = sha256(
@@ -92,7 +92,7 @@ export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array => 
       inner,
     ),
   );
-};
+}
 
 /** The bytes of a text in UTF-8. */
 export const utf8Bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -32,7 +32,7 @@ const wordBytes = 32;
  * Recovers the uncompressed key (65 bytes) from a signature (recovery id 0 or 1, r, s; 65 bytes) of a 32-byte digest. Throws if r or s is out
  * of range, or if no point on the curve has that r.
  */
-export const recoverPublicKey = (signature: Uint8Array, digest: Uint8Array): Uint8Array => {
+export function recoverPublicKey(signature: Uint8Array, digest: Uint8Array): Uint8Array {
   const { Fn, BASE } = Point;
   const [id] = signature;
   if (signature.length !== 1 + 2 * wordBytes || digest.length !== wordBytes || (id !== 0 && id !== 1))
@@ -48,4 +48,4 @@ export const recoverPublicKey = (signature: Uint8Array, digest: Uint8Array): Uin
   const key = BASE.mulAddUnsafe(minusZ, Point.fromBytes(compressed), Fn.create(s * inverse));
   if (key.is0()) throw new RangeError('The key would be the point at infinity.');
   return key.toBytes(false);
-};
+}

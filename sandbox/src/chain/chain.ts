@@ -51,7 +51,7 @@ const receiptMaxMs = 60_000;
 export const verifierSelectors = { signerSetOf: '0xd22c4a77', deactivateConfig: '0x0f672ef4' } as const;
 
 /** Starts the node, deploys the contracts and registers the signer sets. */
-export const startChain = async ({ port, signerSets, nowMs = Date.now }: ChainOptions): Promise<Chain> => {
+export async function startChain({ port, signerSets, nowMs = Date.now }: ChainOptions): Promise<Chain> {
   const accounts = [0, 1, 2, 3, 4].map((i) => {
     const privateKey = Hash.keccak256(OxHex.fromString(`sealpost sandbox account ${i}`));
     return { privateKey, address: Address.fromPublicKey(Secp256k1.getPublicKey({ privateKey })) };
@@ -82,10 +82,10 @@ export const startChain = async ({ port, signerSets, nowMs = Date.now }: ChainOp
     await close();
     throw error;
   }
-};
+}
 
 /** Deploys the contracts on a chain that the user runs, from the first account that its node signs for, and registers the signer sets. */
-export const joinChain = async (rpcUrl: string, signerSets: readonly SignerSet[]): Promise<Chain> => {
+export async function joinChain(rpcUrl: string, signerSets: readonly SignerSet[]): Promise<Chain> {
   const headers = { 'content-type': 'application/json' };
   const request = createRequest(rpcUrl, async (body) => {
     const signal = AbortSignal.timeout(answerMaxMs);
@@ -93,7 +93,7 @@ export const joinChain = async (rpcUrl: string, signerSets: readonly SignerSet[]
   });
   const contracts = await openContracts(request, signerSets);
   return { ...contracts, rpcUrl, updateSignerSets: contracts.update, close: async () => {} };
-};
+}
 
 /** Pages of this machine may call the chain, as a page under development does. Every browser sends the origin of a page with a POST. */
 const localOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;

@@ -17,7 +17,7 @@ const lost = `The request ended the EVM or took more than ${answerMaxMs / 1_000}
 export const lostChain = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_603, message: lost } });
 
 /** Starts an empty chain whose blocks have the time of `nowMs`. */
-export const openEvm = (accounts: readonly EvmAccount[], nowMs: () => number): Evm => {
+export function openEvm(accounts: readonly EvmAccount[], nowMs: () => number): Evm {
   const seconds = () => Math.floor(nowMs() / 1_000);
   let settle = (_: string): void => {};
   let isClosed = false;
@@ -56,7 +56,7 @@ export const openEvm = (accounts: readonly EvmAccount[], nowMs: () => number): E
       child.kill();
     },
   };
-};
+}
 
 /** What a node rejected, or that it does not answer as one; `data` is what a reverted call returned. */
 export class RpcError extends Error {

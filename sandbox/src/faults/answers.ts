@@ -48,7 +48,7 @@ const forms = {
 /** What was looked back for at most, in reports that are hidden. */
 const hiddenMax = 1_000;
 
-export const createAnswerChanges = (parts: AnswerParts) => {
+export function createAnswerChanges(parts: AnswerParts) {
   const { decisions } = parts;
   return async (answer: Answer, request: AnsweredRequest, noted: Noted): Promise<Answer> => {
     const { route } = request;
@@ -59,7 +59,7 @@ export const createAnswerChanges = (parts: AnswerParts) => {
     const asked: Asked = { ...request, answer, isMissing, noted };
     return change[forms[route as keyof typeof forms]](parts, asked); // it is a key
   };
-};
+}
 
 type Asked = AnsweredRequest & {
   readonly answer: Answer;

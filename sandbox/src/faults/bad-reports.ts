@@ -58,7 +58,7 @@ export const observedMs = ({ fullReport }: SentReport): number =>
 export type BadReports = ReturnType<typeof createBadReports>;
 
 /** Applies the faults that are set to reports. `noted` hears which. */
-export const createBadReports = ({ decisions, sign, toleratedOf }: BadReportParts) => {
+export function createBadReports({ decisions, sign, toleratedOf }: BadReportParts) {
   const resign = ({ context }: FullReport, body: Hex): FullReport | undefined => {
     const { epochAndRound, configDigest } = context;
     const signed = sign?.(body, Number(BigInt(epochAndRound)), configDigest);
@@ -100,7 +100,7 @@ export const createBadReports = ({ decisions, sign, toleratedOf }: BadReportPart
     }
     return bad;
   };
-};
+}
 
 /** The report with other bytes, and the times that these bytes say. */
 const withFullReport = <R extends SentReport>(report: R, full: FullReport): R => {

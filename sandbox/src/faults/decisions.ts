@@ -76,7 +76,7 @@ export type Decisions = ReturnType<typeof createDecisions>;
 /** More faults are rejected; those that are over make way first. */
 export const faultsMax = 100;
 
-export const createDecisions = (options: DecisionOptions) => {
+export function createDecisions(options: DecisionOptions) {
   const { seed, nowMs } = options;
   const streams = createStreamNames();
   const { entries, ...set } = createEntries(options, streams.check);
@@ -144,7 +144,7 @@ export const createDecisions = (options: DecisionOptions) => {
     /** Names of streams are looked up in this catalog from now on. */
     useCatalog: streams.use,
   };
-};
+}
 
 /** A fault that leaves out reports of a time; `toMs` may be infinite. */
 export type HidingFault = AppliedFault & { readonly fromMs: number; readonly toMs: number };
@@ -283,10 +283,10 @@ const checkStreamNames = (names: readonly string[], streams: readonly NamedStrea
 };
 
 /** Rejects a fault that is to be set later, and then could not be with these streams. */
-export const checkFault = (fault: Fault, addedMs: number, streams: readonly NamedStream[]): void => {
+export function checkFault(fault: Fault, addedMs: number, streams: readonly NamedStream[]): void {
   checkStreamNames(listOf(fault.stream) ?? [], streams);
   checkMoments(fault, addedMs);
-};
+}
 
 /** Names that are remembered: more than faults can have at once. */
 const foundMax = 20_000;

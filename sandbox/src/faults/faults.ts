@@ -42,7 +42,7 @@ export type Faults = {
 
 const signedKinds: readonly Fault['kind'][] = ['wrong-window', 'two-reports'];
 
-export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
+export function createFaults({ seed, nowMs, sign }: FaultsOptions): Faults {
   const decisions = createDecisions({
     seed,
     nowMs,
@@ -79,4 +79,4 @@ export const createFaults = ({ seed, nowMs, sign }: FaultsOptions): Faults => {
       };
     },
   };
-};
+}

@@ -29,10 +29,10 @@ export type FieldValues<F extends Readonly<Record<string, FaultField>>> = {
 const shownMax = 80;
 
 /** What somebody wrote, as an error shows it: in one line, cut off. */
-export const showText = (text: string): string => {
+export function showText(text: string): string {
   const line = oneLine(text);
   return line.length > shownMax ? `${line.slice(0, shownMax)}…` : line;
-};
+}
 
 /** The same of a value that cannot be, as JSON. */
 export const showValue = (value: unknown): string => showText(jsonTextOf(value));
@@ -67,7 +67,7 @@ export const number = (about: string, min: number, max: number): FaultField<numb
 });
 
 /** One of a list of numbers, some of which may be ranges. */
-export const numberOf = (about: string, ranges: readonly (readonly [number, number])[]): FaultField<number, false> => {
+export function numberOf(about: string, ranges: readonly (readonly [number, number])[]): FaultField<number, false> {
   const isIn = (value: number): boolean => ranges.some(([min, max]) => value >= min && value <= max);
   const words = ranges.map(([min, max]) => (min === max ? `${min}` : `${min} to ${max}`));
   return {
@@ -78,7 +78,7 @@ export const numberOf = (about: string, ranges: readonly (readonly [number, numb
     read: asNumber,
     schema: { anyOf: ranges.map(([minimum, maximum]) => ({ type: 'integer', minimum, maximum })) },
   };
-};
+}
 
 export const flag = (about: string): FaultField<boolean, false> => ({
   about,
@@ -143,20 +143,20 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h
 const durationPattern = /^(-?\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
 
 /** Reads `500ms`, `1.5s`, `10m`, `2h` or `1d` as ms; undefined for anything else. */
-export const durationMs = (duration: string): number | undefined => {
+export function durationMs(duration: string): number | undefined {
   const [, count, unit = ''] = durationPattern.exec(duration) ?? [];
   return count === undefined ? undefined : Math.round(Number(count) * (unitMs[unit] ?? Number.NaN));
-};
+}
 
 /** A duration that was parsed before. */
-export const parsedMs = (duration: string): number => {
+export function parsedMs(duration: string): number {
   const ms = durationMs(duration);
   if (ms === undefined) throw new Error(`${duration} is not a duration.`);
   return ms;
-};
+}
 
 /** A duration in text, between two others; never 0 where `min` is negative. */
-export const duration = (about: string, min: string, max: string): FaultField<string, false> => {
+export function duration(about: string, min: string, max: string): FaultField<string, false> {
   const [minMs, maxMs] = [parsedMs(min), parsedMs(max)];
   const isFine = (ms: number): boolean => ms >= minMs && ms <= maxMs && !(minMs < 0 && ms === 0);
   return {
@@ -170,17 +170,17 @@ export const duration = (about: string, min: string, max: string): FaultField<st
     read: asIs,
     schema: { type: 'string', pattern: durationPattern.source },
   };
-};
+}
 
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
 /** Reads a time of a fault as ms: a date, or a duration after `addedMs`. Undefined for anything else. */
-export const momentMs = (moment: string, addedMs: number): number | undefined => {
+export function momentMs(moment: string, addedMs: number): number | undefined {
   const afterMs = durationMs(moment);
   if (afterMs !== undefined) return afterMs < 0 ? undefined : addedMs + afterMs;
   const ms = datePattern.test(moment) ? realDateMs(moment) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
-};
+}
 
 export const moment = (about: string): FaultField<string, false> => ({
   about,

@@ -38,7 +38,7 @@ type Exchange = Parameters<Intercept>[0];
 type Pass = Parameters<Intercept>[1];
 type Noted = (fault: AppliedFault) => void;
 
-export const createIntercept = (parts: InterceptParts): Intercept => {
+export function createIntercept(parts: InterceptParts): Intercept {
   const { decisions, requestLog, nowMs } = parts;
   return (exchange, pass) => {
     const about = aboutRequest(exchange.request);
@@ -62,7 +62,7 @@ export const createIntercept = (parts: InterceptParts): Intercept => {
       return failed(error);
     }
   };
-};
+}
 
 /** Answers a request that faults may act on. */
 const fault = async (
@@ -115,10 +115,10 @@ const settle = async <T>(make: () => Promise<T>): Promise<() => Promise<T>> => {
 };
 
 /** The delay of one decision, with its jitter. */
-export const delayOf = ({ fault: { delay, jitter }, draw }: AppliedFault<'latency' | 'delay'>): number => {
+export function delayOf({ fault: { delay, jitter }, draw }: AppliedFault<'latency' | 'delay'>): number {
   const spread = jitter === undefined ? 0 : parsedMs(jitter) * (2 * draw('jitter') - 1);
   return Math.max(0, parsedMs(delay) + spread);
-};
+}
 
 const cutting = (decisions: Decisions, about: About): AppliedFault | undefined => {
   const down = decisions

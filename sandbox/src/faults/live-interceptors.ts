@@ -26,7 +26,7 @@ const closeCodeDefault = 1_011;
 /** A message with its report, or a comment. */
 type Block = { readonly text: Buffer | string; readonly report?: SentReport | undefined; readonly id?: string };
 
-export const createLiveInterceptors = (parts: TapParts) => {
+export function createLiveInterceptors(parts: TapParts) {
   const open = new Set<OpenedTap>();
   const stop = parts.decisions.onChange(() => {
     for (const interceptor of [...open]) interceptor.tend();
@@ -45,7 +45,7 @@ export const createLiveInterceptors = (parts: TapParts) => {
       for (const interceptor of open) interceptor.release();
     },
   };
-};
+}
 
 type OpenedTap = LiveInterceptor & { readonly release: () => void };
 

@@ -47,7 +47,7 @@ const readMeanwhile = (connection: Duplex): (() => void) => {
   };
 };
 
-export const createPacing = () => {
+export function createPacing() {
   const waiting = new Set<() => void>();
   let isDraining = false;
   /** Calls back every so many ms until it is stopped or the client leaves; once the node drains, calls `onDrain` instead, once. */
@@ -116,14 +116,10 @@ export const createPacing = () => {
       for (const hurry of [...waiting]) hurry();
     },
   };
-};
+}
 
 /** The same answer, cut off after so many bytes of its body, of which there is always more. */
-export const truncateAnswer = (
-  answer: Answer,
-  body: NonNullable<Answer['body']>,
-  count: number | undefined,
-): Answer => {
+export function truncateAnswer(answer: Answer, body: NonNullable<Answer['body']>, count: number | undefined): Answer {
   const bytes = bytesOf(body);
   const part = bytes.subarray(0, Math.min(count ?? Math.floor(bytes.length / 2), bytes.length - 1));
   return withBody(answer, bytes, (response) => {
@@ -131,4 +127,4 @@ export const truncateAnswer = (
       response.socket?.write('', () => response.destroy()); // once the head is out
     else response.write(part, () => response.destroy());
   });
-};
+}

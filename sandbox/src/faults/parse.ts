@@ -28,13 +28,13 @@ const parseKind = (kind: unknown): FaultKind => {
 };
 
 /** All fields of a kind, its own first. */
-export const fieldsOf = (kind: FaultKind): Readonly<Record<string, FaultField>> => {
+export function fieldsOf(kind: FaultKind): Readonly<Record<string, FaultField>> {
   const { fields, without = [] } = kindRow(kind);
   const common = Object.entries<FaultField>(commonFields).filter(
     ([name]) => !without.includes(name as CommonFieldName), // the table's own keys
   );
   return { ...fields, ...Object.fromEntries(common) };
-};
+}
 
 const unknownField = (kind: FaultKind, name: string, spell: (name: string) => string): FaultError =>
   new FaultError(
@@ -46,7 +46,7 @@ const unknownField = (kind: FaultKind, name: string, spell: (name: string) => st
  * Reads a fault: an object, or a line such as `status=503,retry-after=2,probability=0.1,route=reportLatest`. Throws a FaultError that names the field
  * and what it may be.
  */
-export const parseFault = (value: unknown): Fault => {
+export function parseFault(value: unknown): Fault {
   if (typeof value === 'string') return parseFields(readText(value), kebab);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new FaultError(
@@ -54,7 +54,7 @@ export const parseFault = (value: unknown): Fault => {
       `The fault is ${showValue(value)}, expected an object with the field kind, or a line of text.`,
     );
   return parseFields(value as Readonly<Record<string, unknown>>, (name) => name); // an object, not null, not an array
-};
+}
 
 const parseFields = (given: Readonly<Record<string, unknown>>, spell: (name: string) => string): Fault => {
   const kind = parseKind(given.kind);
@@ -121,7 +121,7 @@ const cut = (piece: string): readonly [string, string?] => {
 };
 
 /** A fault as the line that `parseFault` reads. */
-export const formatFault = (fault: Fault): string => {
+export function formatFault(fault: Fault): string {
   const { kind, ...values } = fault;
   const { main } = kindRow(kind);
   const write = (value: unknown): string => (Array.isArray(value) ? value.join('+') : String(value));
@@ -131,7 +131,7 @@ export const formatFault = (fault: Fault): string => {
   const { fields } = kindRow(kind);
   const words = rest.map(([name, value]) => `${kebab(name)}=${(fields[name]?.write ?? write)(value)}`);
   return [head, ...words].join(',');
-};
+}
 
 const describe = ({ schema, about }: FaultField): JsonSchema => ({ ...schema, description: about });
 

@@ -23,7 +23,7 @@ export const requestsMax = 1_000;
 
 type Entry = { -readonly [K in keyof LoggedRequest]: LoggedRequest[K] };
 
-export const createRequestLog = (max = requestsMax) => {
+export function createRequestLog(max = requestsMax) {
   let entries: Entry[] = [];
   return {
     /** Notes a request that came in; the returned functions complete it. */
@@ -45,4 +45,4 @@ export const createRequestLog = (max = requestsMax) => {
       entries = [];
     },
   };
-};
+}

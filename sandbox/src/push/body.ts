@@ -28,11 +28,11 @@ const msOf = (value: unknown): number => {
 };
 
 /** A moment in ms. */
-export const parseMoment = (argument: string, value: unknown): number => {
+export function parseMoment(argument: string, value: unknown): number {
   const ms = msOf(value);
   if (Number.isInteger(ms) && ms >= 0 && ms <= clockMaxMs) return ms;
   throw unexpected(argument, value, "a Date, a date such as '2026-03-13T14:30:00Z', or Unix seconds, before 2106");
-};
+}
 
 /** The stream of a pushed report, with its name for errors. */
 export type PushedStream = { readonly feedId: FeedId; readonly name: string };
@@ -52,7 +52,7 @@ export type PushOptions = {
 const optionNames = ['at', 'validFrom', 'bid', 'ask', 'fields'] as const;
 
 /** Rejects options that do not exist. */
-export const checkPushOptions = (options: unknown): void => {
+export function checkPushOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null)
     throw unexpected('options', options, "an object, for example { at: '2026-03-13T14:30:00Z' }");
   const unknown = Object.keys(options).find((name) => !(optionNames as readonly string[]).includes(name)); // only widens it
@@ -61,7 +61,7 @@ export const checkPushOptions = (options: unknown): void => {
       unknown,
       `${unknown} is not an option. Options: ${optionNames.join(', ')}. Fields of the report go into fields.`,
     );
-};
+}
 
 /** How long contracts accept a report. */
 const expiryMs = 30 * 86_400_000;
@@ -145,12 +145,12 @@ const schemaMin = 2;
 const unknownLayout = 2;
 
 /** The body of a report with this price. Throws a SandboxError for a field that the schema does not have. */
-export const createBody = (
+export function createBody(
   stream: PushedStream,
   price: bigint,
   { validFromMs, observationsMs }: Window,
   options: PushOptions,
-): Hex => {
+): Hex {
   const version = schemaVersionOf(stream.feedId);
   if (version < schemaMin)
     throw new SandboxError('stream', `${stream.name} has schema version ${version}, of which no report can be made.`);
@@ -194,4 +194,4 @@ export const createBody = (
     observationsTimestamp: observationsMs / unitMs,
   } as ReportBody); // a value for each field of the version's row
   return `0x${stream.feedId.slice(2)}${body.slice(stream.feedId.length)}`;
-};
+}

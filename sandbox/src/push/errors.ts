@@ -15,11 +15,11 @@ export class SandboxError extends Error {
 const shownMax = 80;
 
 /** A value for an error text. */
-export const show = (value: unknown): string => {
+export function show(value: unknown): string {
   const text =
     typeof value === 'string' ? JSON.stringify(value) : typeof value === 'bigint' ? `${value}n` : plain(value);
   return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
-};
+}
 
 const plain = (value: unknown): string => {
   if (typeof value !== 'object' || value === null) return String(value);

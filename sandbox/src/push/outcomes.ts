@@ -8,17 +8,17 @@ import { SandboxError } from './errors.ts';
 export type PushAct = Extract<ScenarioAct, { kind: 'push' }>;
 
 /** How many events of a list push to the stream of one of them before it: each report of a stream has a second of its own. */
-export const pushesBefore = (events: readonly ScenarioEvent[], index: number): number => {
+export function pushesBefore(events: readonly ScenarioEvent[], index: number): number {
   const event = events[index];
   if (event?.type !== 'push' || event.at !== undefined) return 0;
   const isSame = (one: ScenarioEvent): boolean =>
     one.type === 'push' && one.at === undefined && one.stream === event.stream;
   return events.slice(0, index).filter(isSame).length;
-};
+}
 
 type Outcome = { report?: ReportJson; error?: unknown };
 
-export const createPushes = () => {
+export function createPushes() {
   const outcomes = new Map<ScenarioAct, Outcome>();
   return {
     /** Keeps what became of a push for whoever waits for it; rejects where nobody does. */
@@ -47,7 +47,7 @@ export const createPushes = () => {
       };
     },
   };
-};
+}
 
 const asScenarioError = (error: unknown, path: string): unknown => {
   if (!(error instanceof SandboxError)) return error;

@@ -22,7 +22,7 @@ const scale = (text: string): bigint | undefined => {
 };
 
 /** The scaled integer of a price. */
-export const parsePrice = (argument: string, value: unknown): bigint => {
+export function parsePrice(argument: string, value: unknown): bigint {
   const scaled = typeof value === 'bigint' ? value : isDecimal(value) ? scale(String(value).trim()) : undefined;
   if (scaled !== undefined && scaled >= int192Min && scaled <= int192Max) return scaled;
   throw unexpected(
@@ -30,6 +30,6 @@ export const parsePrice = (argument: string, value: unknown): bigint => {
     value,
     "a decimal such as '4200.55' with at most 18 decimals, a number, or a bigint scaled by 10^18, that fits into 192 bits",
   );
-};
+}
 
 const isDecimal = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number';

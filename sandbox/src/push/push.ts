@@ -28,10 +28,10 @@ export type PushedReport = {
 };
 
 /** Signs a report of a stream and has the node serve it. Throws a SandboxError where it cannot be. */
-export const pushReport = async (
+export async function pushReport(
   { newestMs, view, sign, ingest }: PushParts,
   { stream, price, options, nowMs, moveTo }: PushedReport,
-): Promise<ReportJson> => {
+): Promise<ReportJson> {
   const scaled = parsePrice('price', price);
   const window = windowOf(stream, newestMs(stream.feedId), nowMs, options);
   const body = createBody(stream, scaled, window, options);
@@ -45,7 +45,7 @@ export const pushReport = async (
   if (result?.result === 'refused')
     throw new SandboxError('at', `The report of ${stream.name} was rejected: ${result.message} (${result.code})`);
   return report;
-};
+}
 
 /** The window of the next report: right after the one before it, unless the options say otherwise. */
 const windowOf = (

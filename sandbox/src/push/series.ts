@@ -35,13 +35,13 @@ const columns: readonly string[] = [...requiredColumns, 'bid', 'ask'];
 type ReadRow = { readonly where: string; readonly row: Readonly<Record<string, unknown>> };
 
 /** Runs what an error is thrown by, whose place is a line or a row. */
-export const inRow = <T>(where: string, read: () => T): T => {
+export function inRow<T>(where: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
     throw rowError(where, error);
   }
-};
+}
 
 /** The error about a row, with its place. */
 export const rowError = (where: string, error: unknown): unknown =>
@@ -50,7 +50,7 @@ export const rowError = (where: string, error: unknown): unknown =>
     : error;
 
 /** Reads a series, sorted by time; `startMs` is what durations come after. Throws a SandboxError. */
-export const readSeries = (series: string | readonly SeriesRow[], startMs: number): readonly TimedRow[] => {
+export function readSeries(series: string | readonly SeriesRow[], startMs: number): readonly TimedRow[] {
   const rows = typeof series === 'string' ? readCsv(series) : readRows(series);
   if (rows.length === 0 || rows.length > rowsMax)
     throw new SandboxError('series', `The series has ${rows.length} rows, expected 1 to ${rowsMax}.`);
@@ -67,15 +67,15 @@ export const readSeries = (series: string | readonly SeriesRow[], startMs: numbe
     seen.set(key, where);
   }
   return timed.sort((a, b) => a.ms - b.ms);
-};
+}
 
 /** The first date in a series, in ms; undefined where all times are durations. */
-export const firstDateMs = (csv: string): number | undefined => {
+export function firstDateMs(csv: string): number | undefined {
   const dates = readCsv(csv).flatMap(({ where, row: { time } }) =>
     isDuration(time) ? [] : [inRow(where, () => parseTime(time, 0))],
   );
   return dates.length === 0 ? undefined : dates.reduce((least, ms) => Math.min(least, ms));
-};
+}
 
 const isDuration = (time: unknown): time is string => typeof time === 'string' && durationMs(time) !== undefined;
 
@@ -150,7 +150,7 @@ const readCell = (cell: string): string =>
     .trim();
 
 /** Throws a SandboxError or a ScenarioError that names the line. */
-export const compileSeries = (rows: readonly TimedRow[], catalog: Catalog): CompiledEvent => {
+export function compileSeries(rows: readonly TimedRow[], catalog: Catalog): CompiledEvent {
   const found = new Map<string, Catalog[number]>();
   const streamOf = (asked: string, where: string): Catalog[number] => {
     const known = found.get(asked);
@@ -170,4 +170,4 @@ export const compileSeries = (rows: readonly TimedRow[], catalog: Catalog): Comp
   const feedIds: readonly FeedId[] = [...new Set([...found.values()].map(({ feedId }) => feedId))];
   const silence = { kind: 'silence', from: 0, to: Number.POSITIVE_INFINITY, feedIds, backfill: false } as const;
   return { effects: [silence], acts };
-};
+}

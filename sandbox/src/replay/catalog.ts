@@ -3,7 +3,7 @@ import { compareStreams, type FeedId, parseStream, type Stream, schemaVersionOf 
 import { createStreams } from '@sealpost/simulator';
 
 /** A stream for each feed ID, in catalog order. All are live, and of the sandbox's network. */
-export const catalogOf = (feedIds: readonly FeedId[], given: readonly Stream[]): readonly Stream[] => {
+export function catalogOf(feedIds: readonly FeedId[], given: readonly Stream[]): readonly Stream[] {
   const simulated = [...createStreams('testnet'), ...createStreams('mainnet')].map(({ stream }) => stream);
   const known = new Map([...simulated, ...given].map((stream) => [stream.feedId, stream]));
   return feedIds
@@ -17,7 +17,7 @@ export const catalogOf = (feedIds: readonly FeedId[], given: readonly Stream[]):
         }) as const,
     )
     .sort(compareStreams);
-};
+}
 
 const unknownStream = (feedId: FeedId): Stream => {
   const baseAsset = feedId.slice(2, 14).toUpperCase();

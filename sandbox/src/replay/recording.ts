@@ -57,7 +57,7 @@ const readReport = (text: string): RecordedReport => {
 };
 
 /** Reads the whole file once. Throws a ReplayError that names the line. */
-export const scanRecording = async (file: string): Promise<Recording> => {
+export async function scanRecording(file: string): Promise<Recording> {
   const runs: { start: number; end: number }[] = [];
   const feedIds = new Set<FeedId>();
   const seconds = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY, before: Number.POSITIVE_INFINITY };
@@ -82,7 +82,7 @@ export const scanRecording = async (file: string): Promise<Recording> => {
   }
   if (reports === 0) throw new ReplayError(`${file} has no reports.`);
   return { file, runs, feedIds: [...feedIds], firstSecond: seconds.first, lastSecond: seconds.last, reports };
-};
+}
 
 const readLine = (file: string, number: number, text: string): RecordedReport => {
   try {

@@ -20,14 +20,14 @@ export type Replay = {
 };
 
 /** Opens a replay; the file is read as far as time gets. */
-export const openReplay = async ({
+export async function openReplay({
   seed,
   n,
   f,
   shiftSeconds,
   effects: known,
   ...recording
-}: ReplayOptions): Promise<Replay> => {
+}: ReplayOptions): Promise<Replay> {
   const reports = mergeRuns(recording);
   const networks: Network[] = [];
   let effects: readonly Effect[] = [];
@@ -60,7 +60,7 @@ export const openReplay = async ({
     add,
     close: async () => void (await reports.return(undefined)),
   };
-};
+}
 
 /** One round for each second, as the simulated network has. */
 const roundOf = (fields: ReportBody | ReportHead): number => Math.floor(windowOf(fields).observationsMs / 1_000);

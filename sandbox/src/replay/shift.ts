@@ -14,10 +14,10 @@ const perSecond = { seconds: 1n, nanoseconds: 1_000_000_000n } as const;
 const latestOf = { uint32: 2n ** 32n - 1n, uint64: 2n ** 64n - 1n } as const;
 
 /** The body with all its times moved by seconds; where only its head can be read, those of the head. Times that are 0 are none, and stay so; none is later than its field can say. */
-export const shiftBody = (
+export function shiftBody(
   encoded: `0x${string}`,
   seconds: number,
-): { readonly body: `0x${string}`; readonly fields: ReportBody | ReportHead } => {
+): { readonly body: `0x${string}`; readonly fields: ReportBody | ReportHead } {
   const before = readReportBody(encoded);
   const fields: Record<string, unknown> = { ...before };
   const streamUnits = timeResolutionOf(before.feedId) === 'milliseconds' ? 1_000n : 1n;
@@ -30,7 +30,7 @@ export const shiftBody = (
   }
   const after = fields as ReportBody | ReportHead; // the same fields, of the same types
   return { body: withFields(encoded, after), fields: after };
-};
+}
 
 // The only seconds that are not a time are the term of a rate.
 const isTime = (name: string, unit: string): unit is keyof typeof perSecond =>

@@ -33,7 +33,7 @@ const secondsOr = (text: string | undefined, fallback: number): number =>
   text === undefined ? fallback : (durationSeconds(text) ?? fallback);
 
 /** The second of an event in a scenario that starts at one. */
-export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: string): number => {
+export function secondOfEvent({ at }: ScenarioEvent, startSecond: number, path: string): number {
   const field = path === '' ? 'at' : `${path}.at`;
   const after = at === undefined ? 0 : durationSeconds(at);
   const second = after === undefined ? dateSeconds(at ?? '') : startSecond + after;
@@ -42,14 +42,14 @@ export const secondOfEvent = ({ at }: ScenarioEvent, startSecond: number, path: 
   if (second * 1_000 > clockMaxMs)
     throw new ScenarioError(field, `is ${at}, expected a time up to ${new Date(clockMaxMs).toISOString()}.`);
   return second;
-};
+}
 
 /** The feed IDs of streams that are named by pair, name or feed ID. */
-export const eventFeedIds = (
+export function eventFeedIds(
   given: string | readonly string[] | undefined,
   catalog: Catalog,
   path: string,
-): readonly FeedId[] => {
+): readonly FeedId[] {
   if (given === undefined) return catalog.map(({ feedId }) => feedId);
   const list = typeof given === 'string' ? [given] : given;
   const found = list.map((name, i) => {
@@ -60,7 +60,7 @@ export const eventFeedIds = (
     throw new ScenarioError(where, `${explainMatch(name, match)}${known}`);
   });
   return [...new Set(found)];
-};
+}
 
 const namesMax = 10;
 const namesOf = (catalog: Catalog): string => {
@@ -69,13 +69,13 @@ const namesOf = (catalog: Catalog): string => {
 };
 
 /** What an event at a second does. Throws where it names a stream that there is not. */
-export const compileEvent = (event: ScenarioEvent, second: number, catalog: Catalog, path = ''): CompiledEvent => {
+export function compileEvent(event: ScenarioEvent, second: number, catalog: Catalog, path = ''): CompiledEvent {
   const field = (name: string): string => (path === '' ? name : `${path}.${name}`);
   if (event.type === 'push') return compilePush(event, second, catalog, field);
   const feedIds =
     'streams' in event ? eventFeedIds(event.streams, catalog, field('streams')) : catalog.map((one) => one.feedId);
   return { effects: effectsOf(event, second, feedIds), acts: actsOf(event, second, feedIds) };
-};
+}
 
 /** The stream has no simulated reports from then on: they would overwrite what was pushed with another price a second later. */
 const compilePush = (

@@ -41,25 +41,25 @@ export class FieldError extends Error {
 const durationPattern = /^(\d{1,9})([smhd])$/;
 
 /** Reads `90s`, `10m`, `2h` or `1d` as seconds; undefined for anything else. */
-export const durationSeconds = (text: string): number | undefined => {
+export function durationSeconds(text: string): number | undefined {
   const ms = durationPattern.test(text) ? durationMs(text) : undefined;
   return ms === undefined ? undefined : ms / 1_000;
-};
+}
 
 const datePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.0+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
 /** Reads a date of a whole second, or Unix seconds, as seconds; undefined for anything else. */
-export const dateSeconds = (value: string | number): number | undefined => {
+export function dateSeconds(value: string | number): number | undefined {
   if (typeof value === 'number') return Number.isInteger(value) && value >= 0 ? value : undefined;
   if (/^\d{1,10}$/.test(value)) return Number(value);
   const ms = datePattern.test(value) ? realDateMs(value) : Number.NaN;
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1_000);
-};
+}
 
 const asIs = (text: string): unknown => text;
 
 /** A duration of whole seconds. */
-export const wholeDuration = (about: string, min: string, max: string): FaultField<string, false> => {
+export function wholeDuration(about: string, min: string, max: string): FaultField<string, false> {
   const [minSeconds = 0, maxSeconds = 0] = [durationSeconds(min), durationSeconds(max)];
   return {
     about,
@@ -72,7 +72,7 @@ export const wholeDuration = (about: string, min: string, max: string): FaultFie
     read: asIs,
     schema: { type: 'string', pattern: durationPattern.source },
   };
-};
+}
 
 /** When an event is: a duration after the start, or a date. */
 export const eventMoment = (about: string): FaultField<string, false> => ({

@@ -87,7 +87,7 @@ const readField = (value: unknown, field: FaultField, path: string): unknown => 
 const at = eventMoment('When it happens: after the start, or at a date.');
 
 /** Reads one event. Without `at` it is for a running sandbox, which may have every type. */
-export const parseEvent = (value: unknown, path = '', isRuntime = true): ScenarioEvent => {
+export function parseEvent(value: unknown, path = '', isRuntime = true): ScenarioEvent {
   const { type, ...given } = toFields(value, path, 'an object with the field type');
   const allowed = eventTypes.filter((one) => isRuntime || eventRow(one).runtime === undefined);
   if (!allowed.some((one) => one === type)) {
@@ -98,7 +98,7 @@ export const parseEvent = (value: unknown, path = '', isRuntime = true): Scenari
   const { fields, runtime } = eventRow(known);
   const rows = runtime ? fields : { at: isRuntime ? at : { ...at, required: true }, ...fields };
   return { type: known, ...readFields(given, rows, path) } as ScenarioEvent; // every field was parsed by the row that its type is derived from
-};
+}
 
 const printable = /^[^\p{Cc}]{1,200}$/u;
 
@@ -179,7 +179,7 @@ const specOf = (name: string, path: string): StreamSpec => {
 };
 
 /** Reads a list of streams; each is in it once. */
-export const parseStreams = (value: unknown, path: string): readonly StreamSpec[] => {
+export function parseStreams(value: unknown, path: string): readonly StreamSpec[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > specsMax)
     throw new ScenarioError(path, `is ${showValue(value)}, expected a list of 1 to ${specsMax} streams.`);
   const specs = value.map((one, i) => parseStream(one, `${path}[${i}]`));
@@ -189,10 +189,10 @@ export const parseStreams = (value: unknown, path: string): readonly StreamSpec[
     if (first < i) throw new ScenarioError(`${path}[${i}]`, `is the same stream as ${path}[${first}].`);
   });
   return specs;
-};
+}
 
 /** Reads a scenario. */
-export const parseScenario = (value: unknown): Scenario => {
+export function parseScenario(value: unknown): Scenario {
   const { events = [], streams, ...given } = toFields(value, '', 'a scenario, which is an object');
   const rows = { at: startField, ...scenarioFields };
   const { $schema: _, ...read } = readFields(given, { ...rows, ...listRows }, '');
@@ -203,7 +203,7 @@ export const parseScenario = (value: unknown): Scenario => {
     ...(streams !== undefined && { streams: parseStreams(streams, 'streams') }),
     events: events.map((event, i) => parseEvent(event, `events[${i}]`, false)),
   };
-};
+}
 
 /** Named in the error about an unknown field, and read apart. */
 const list = (about: string): FaultField<never, false> => ({

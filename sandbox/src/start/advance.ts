@@ -26,7 +26,7 @@ const ingest = async (node: EmbeddedSandbox, reports: readonly DeliveredReport[]
 };
 
 /** Gives every simulated stream the report that is the newest at the start, and history where a scenario has some. */
-export const startSimulated = async (node: EmbeddedSandbox, source: Source, startMs: number): Promise<void> => {
+export async function startSimulated(node: EmbeddedSandbox, source: Source, startMs: number): Promise<void> {
   const { streams, deliverAt, pastSeconds } = source;
   requireFew(source, pastSeconds * 1_000);
   await performDue(node, source, startMs / 1_000);
@@ -41,7 +41,7 @@ export const startSimulated = async (node: EmbeddedSandbox, source: Source, star
       if (observationsTimestamp > start - Math.max(pastSeconds, intervals.get(feedID) ?? 0)) first.push(delivered);
     }
   await ingest(node, first);
-};
+}
 
 /** Does what a scenario has up to a second. */
 const performDue = async (node: EmbeddedSandbox, { acts }: Source, second: number): Promise<void> => {
@@ -52,17 +52,17 @@ const performDue = async (node: EmbeddedSandbox, { acts }: Source, second: numbe
 };
 
 /** Moves time by a duration. */
-export const advanceTime = async (
+export async function advanceTime(
   node: EmbeddedSandbox,
   source: Source | undefined,
   duration: Duration,
-): Promise<void> => {
+): Promise<void> {
   const ms = parseDuration('duration', duration, stepMaxMs, '31 days');
   await moveTime(node, source, node.clock.nowMs() + ms);
-};
+}
 
 /** Moves time to a moment, with what simulated streams and a scenario have until then. Reports of a second can be read before time is past its batch. */
-export const moveTime = async (node: EmbeddedSandbox, source: Source | undefined, toMs: number): Promise<void> => {
+export async function moveTime(node: EmbeddedSandbox, source: Source | undefined, toMs: number): Promise<void> {
   const { clock } = node;
   if (source !== undefined) requireFew(source, toMs - clock.nowMs());
   let batch: DeliveredReport[] = [];
@@ -81,7 +81,7 @@ export const moveTime = async (node: EmbeddedSandbox, source: Source | undefined
     if (batch.length >= batchReports) await deliver(second * 1_000);
   }
   await deliver(toMs);
-};
+}
 
 const requireFew = ({ streams }: Source, ms: number): void => {
   const reports = streams.reduce((sum, { intervalSeconds }) => sum + ms / 1_000 / intervalSeconds, 0);

@@ -92,7 +92,7 @@ export type EmbeddedSandbox = {
 };
 
 /** Starts a sandbox; it serves when this resolves, and nothing is left if this rejects. */
-export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<EmbeddedSandbox> => {
+export async function openEmbeddedSandbox(options: EmbeddedOptions): Promise<EmbeddedSandbox> {
   const { seed, credentialsSeed = randomUUID(), startMs, sign, folder } = options;
   const clock = createSandboxClock({ startMs, paused: true, monotonicMs: () => performance.now() });
   const faults = createFaults({ seed, nowMs: clock.nowMs, sign });
@@ -151,7 +151,7 @@ export const openEmbeddedSandbox = async (options: EmbeddedOptions): Promise<Emb
       return node.stop('closed');
     },
   };
-};
+}
 
 /** How long open requests and connections have to end. */
 const drainMs = 20;

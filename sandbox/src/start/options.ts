@@ -93,7 +93,7 @@ const optionNames = [
 const streamsMax = 1_000;
 
 /** Checks the options; throws a SandboxError that names the wrong one. */
-export const readOptions = (options: SandboxOptions, nowMs: number): Choices => {
+export function readOptions(options: SandboxOptions, nowMs: number): Choices {
   const given: unknown = options;
   if (typeof given !== 'object' || given === null)
     throw unexpected('options', given, "an object, for example { streams: ['ETH/USD'] }");
@@ -130,7 +130,7 @@ export const readOptions = (options: SandboxOptions, nowMs: number): Choices => 
     accounts,
     scenario,
   };
-};
+}
 
 const readSize = ({ oracles = networkProfiles.testnet.n, faulty }: SandboxOptions): Choices['size'] => {
   if (!Number.isInteger(oracles) || oracles < 1 || oracles > oraclesMax)
@@ -302,13 +302,13 @@ const durationExpected = (max: string): string =>
   `a duration up to ${max} such as '10s' or '500ms', or a whole number of milliseconds`;
 
 /** A duration in whole ms, from 0 to a maximum. */
-export const parseDuration = (argument: string, value: unknown, maxMs: number, max: string): number => {
+export function parseDuration(argument: string, value: unknown, maxMs: number, max: string): number {
   const ms = typeof value === 'string' ? durationMs(value.trim()) : value;
   if (typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= maxMs) return ms;
   throw unexpected(argument, value, durationExpected(max));
-};
+}
 
-export const createStreamNames = (chosen: readonly ChosenStream[]) => {
+export function createStreamNames(chosen: readonly ChosenStream[]) {
   const entries = chosen.map(({ stream }) => stream);
   const find = (argument: string, name: unknown): ChosenStream => {
     if (typeof name !== 'string') throw unexpected(argument, name, "a stream such as 'ETH/USD'");
@@ -330,4 +330,4 @@ export const createStreamNames = (chosen: readonly ChosenStream[]) => {
       );
     },
   };
-};
+}

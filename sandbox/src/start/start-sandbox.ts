@@ -346,10 +346,7 @@ type SeriesParts = {
 };
 
 /** Pushes each price at its time. Nothing is pushed if a row cannot be read or names a stream that there is not. */
-export const pushSeries = async (
-  series: Series,
-  { nowMs, find, push }: SeriesParts,
-): Promise<readonly ReportJson[]> => {
+export async function pushSeries(series: Series, { nowMs, find, push }: SeriesParts): Promise<readonly ReportJson[]> {
   const rows = readSeries(series instanceof URL ? await readFile(series, 'utf8') : series, nowMs());
   const streams = rows.map(({ where, stream }) => inRow(where, () => find(stream)));
   const reports: ReportJson[] = [];
@@ -358,4 +355,4 @@ export const pushSeries = async (
     reports.push(await pushing.catch((error: unknown) => Promise.reject(rowError(where, error))));
   }
   return reports;
-};
+}

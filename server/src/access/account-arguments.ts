@@ -7,17 +7,17 @@ import { parseEntitlement } from './entitlements.ts';
 const entitlementsMax = 1_000;
 
 /** Reads a user id, a UUID in any case; in lower case. */
-export const parseAccountId = (raw: string): string => {
+export function parseAccountId(raw: string): string {
   if (uuidPattern.test(raw)) return raw.toLowerCase();
   throw malformedArgument('user ID', raw, 'a UUID such as 123e4567-e89b-42d3-a456-426614174000');
-};
+}
 
 /** Reads a name: one line, and no UUID, so that it is never taken for a user id. */
-export const parseAccountName = (raw: string): string => {
+export function parseAccountName(raw: string): string {
   const name = raw.trim();
   if (/^\P{C}{1,100}$/u.test(name) && !uuidPattern.test(name)) return name;
   throw malformedArgument('name', raw, 'one line of 1 to 100 characters that is not a UUID');
-};
+}
 
 /** Routes with their own limit, and `*` for all others. */
 export const limitedRoutes: readonly string[] = [
@@ -28,7 +28,7 @@ export const limitedRoutes: readonly string[] = [
 const requestsPerSecondMax = 1_000_000;
 
 /** Reads `ROUTE=N` limits, requests per second by route. 0 means none. */
-export const parseRateLimits = (raws: readonly string[]): Readonly<Record<string, number>> => {
+export function parseRateLimits(raws: readonly string[]): Readonly<Record<string, number>> {
   const limits = new Map<string, number>();
   for (const raw of raws) {
     const [, route = '', digits = ''] = /^([A-Za-z*]+)=([0-9]{1,7})$/.exec(raw) ?? [];
@@ -39,13 +39,13 @@ export const parseRateLimits = (raws: readonly string[]): Readonly<Record<string
     limits.set(route, Number(digits));
   }
   return Object.fromEntries(limits);
-};
+}
 
 /** Limits after a change: `ROUTE=N` sets one, `ROUTE=default` gives the route back to the server's own; others stay. */
-export const changeRateLimits = (
+export function changeRateLimits(
   current: Readonly<Record<string, number>>,
   raws: readonly string[],
-): Readonly<Record<string, number>> => {
+): Readonly<Record<string, number>> {
   const isBack = (raw: string) => raw.endsWith('=default');
   const back = raws.filter(isBack).map((raw) => raw.slice(0, raw.indexOf('=')));
   const set = parseRateLimits(raws.filter((raw) => !isBack(raw)));
@@ -54,13 +54,13 @@ export const changeRateLimits = (
     throw malformedArgument('limit', `${wrong}=default`, `each route once, of ${limitedRoutes.join(', ')}`);
   const kept = Object.entries(current).filter(([route]) => !back.includes(route));
   return { ...Object.fromEntries(kept), ...set };
-};
+}
 
 // Hidden streams go by id only, so that a filter on `hidden` could not mean what it says.
 const filterArguments = Object.keys(routes.discovery.query).filter((name) => name !== 'hidden');
 
 /** Reads an entitlement that shall be given; feed ids in lower case. */
-export const parseNewEntitlement = (raw: string): string => {
+export function parseNewEntitlement(raw: string): string {
   const grant = parseEntitlement(raw);
   if (grant.kind === 'feed') return `feed:${grant.feedId}`;
   if (grant.kind === 'public') return raw;
@@ -70,7 +70,7 @@ export const parseNewEntitlement = (raw: string): string => {
       throw malformedArgument('entitlement', raw, `a filter by some of ${filterArguments.join(', ')}`);
   }
   return raw;
-};
+}
 
 /** What to do with entitlements: replace them all, or take some away and put some on. */
 export type EntitlementChange = {
@@ -80,7 +80,7 @@ export type EntitlementChange = {
 };
 
 /** Entitlements after a change, each once, in the order in which they were given. Removing one that is absent is an error. */
-export const changeEntitlements = (current: readonly string[], change: EntitlementChange): readonly string[] => {
+export function changeEntitlements(current: readonly string[], change: EntitlementChange): readonly string[] {
   const { add = [], remove = [], set } = change;
   const missing = remove.find((entitlement) => !current.includes(entitlement));
   if (missing !== undefined)
@@ -91,7 +91,7 @@ export const changeEntitlements = (current: readonly string[], change: Entitleme
   throw refusal(
     `An account has at most ${entitlementsMax} entitlements, not ${changed.length}. Use a filter for many streams.`,
   );
-};
+}
 
 const refusal = (text: string): ApiError => new ApiError('malformed_argument', text, { argument: 'entitlement' });
 

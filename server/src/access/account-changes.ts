@@ -35,7 +35,7 @@ export const activeSecrets = ({ secrets }: Pick<Account, 'secrets'>): readonly S
 export const createSecretId = (): string => randomBytes(4).toString('hex');
 
 /** The account with one more active secret. Refused when it has two. */
-export const addSecret = (account: Account, id: string, sealed: string, nowMs: number): Account => {
+export function addSecret(account: Account, id: string, sealed: string, nowMs: number): Account {
   const active = activeSecrets(account);
   if (active.length >= activeSecretsMax) {
     const ids = active.map((secret) => secret.id).join(' and ');
@@ -44,7 +44,7 @@ export const addSecret = (account: Account, id: string, sealed: string, nowMs: n
   }
   const added = { id, sealed, createdAt: formatDate(nowMs), revokedAt: null };
   return { ...account, secrets: [...forgetOldest(account.secrets), added] };
-};
+}
 
 // Makes room for one. Of `secretsMax` secrets at most two are active, so there is always a revoked one to forget.
 const forgetOldest = (secrets: readonly Secret[]): readonly Secret[] => {
@@ -53,7 +53,7 @@ const forgetOldest = (secrets: readonly Secret[]): readonly Secret[] => {
 };
 
 /** The account with a secret revoked and its sealed text gone, so that not even the key can recover it. */
-export const revokeSecret = (account: Account, id: string, nowMs: number): Account => {
+export function revokeSecret(account: Account, id: string, nowMs: number): Account {
   const found = account.secrets.find((secret) => secret.id === id);
   if (found?.revokedAt === null) {
     const revoked = { ...found, sealed: '', revokedAt: formatDate(nowMs) };
@@ -62,7 +62,7 @@ export const revokeSecret = (account: Account, id: string, nowMs: number): Accou
   const what = found === undefined ? 'is not a secret of' : `was revoked at ${found.revokedAt}; it was a secret of`;
   const text = `${id} ${what} ${account.name}. List its secrets with: sealpost account show ${account.userId}.`;
   throw new ApiError('malformed_argument', text, { argument: 'SECRET_ID' });
-};
+}
 
 /** The account switched off, or on again. One that is off stays off since when it was. */
 export const switchAccount = (account: Account, on: boolean, nowMs: number): Account => ({
@@ -87,19 +87,19 @@ export const rewrapAccount = (account: Account, from: SecretBox, to: SecretBox):
 });
 
 /** Refuses a key other than the one that the accounts are sealed with: a server has one key, and would lock the others out. */
-export const requireSameKey = (accounts: readonly Account[], box: SecretBox): void => {
+export function requireSameKey(accounts: readonly Account[], box: SecretBox): void {
   const other = accounts.find((account) => needsRewrap(account, box));
   if (other === undefined) return;
   throw new SecretBoxError(
     `The secrets of ${other.name} are sealed with another key than this one (${box.keyId}). Use the server’s key.`,
   );
-};
+}
 
 /**
  * Refuses a key that opens none of the active secrets: a server would start, and answer no account. One that opens some does: the others lose
  * access, with an alarm, and nobody else does.
  */
-export const requireOpeningKey = (accounts: readonly Account[], box: SecretBox): void => {
+export function requireOpeningKey(accounts: readonly Account[], box: SecretBox): void {
   let failure: unknown;
   for (const account of accounts.filter(({ disabledAt }) => disabledAt === null))
     for (const { sealed } of activeSecrets(account)) {
@@ -111,4 +111,4 @@ export const requireOpeningKey = (accounts: readonly Account[], box: SecretBox):
       }
     }
   if (failure !== undefined) throw failure;
-};
+}

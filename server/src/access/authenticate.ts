@@ -44,11 +44,11 @@ export type Authenticator = {
 };
 
 /** Makes an authenticator over a look-up by user id in lower case. `onSigned` is called for every authenticated request and must return at once. */
-export const createAuthenticator = (
+export function createAuthenticator(
   callerOf: (userId: string) => Caller | undefined,
   skewMaxMs: number,
   onSigned: (userId: string, secretId: string, nowMs: number) => void = () => {},
-): Authenticator => {
+): Authenticator {
   const dummyKey = createHmacKey(randomBytes(32));
   // A stranger has a key apart, and no secret: keys that every request uses are in the processor's cache, and those of a known user are not.
   const stranger: Pick<Caller, 'keys' | 'secretIds'> = { keys: [createHmacKey(randomBytes(32))], secretIds: [] };
@@ -78,7 +78,7 @@ export const createAuthenticator = (
       return secretId;
     },
   };
-};
+}
 
 /** The keys that limits count an account's requests by. */
 export const bucketKeysOf = (userId: string): Caller['bucketKeys'] =>

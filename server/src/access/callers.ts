@@ -43,12 +43,12 @@ const tryAgainMs = 1_000;
 type Opened = { readonly caller: Caller | undefined; readonly againMs?: number };
 
 /** Makes callers of the accounts in a view. `onNotOpened` is called for each secret that cannot be opened, at most once a second. */
-export const createCallers = (
+export function createCallers(
   view: AdminView,
   box: SecretBox,
   onNotOpened: (event: SecretNotOpened) => void = () => {},
   monotonicMs: () => number = () => performance.now(),
-): Callers => {
+): Callers {
   let callers = new Map<Account, Opened>();
   let readable = new Map<string, ReadonlySet<FeedId>>();
   view.onReload(() => {
@@ -78,7 +78,7 @@ export const createCallers = (
       return streamsOf;
     },
   };
-};
+}
 
 const toCaller = (
   { userId, disabledAt, secrets, rateLimits }: Account,

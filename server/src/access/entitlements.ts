@@ -21,7 +21,7 @@ type Grant =
   | { readonly kind: 'filter'; readonly filter: DiscoveryFilter };
 
 /** Reads one entitlement, as stored and as typed by an operator. */
-export const parseEntitlement = (text: string): Grant => {
+export function parseEntitlement(text: string): Grant {
   if (text === 'public') return { kind: 'public' };
   if (text.startsWith('feed:')) return { kind: 'feed', feedId: parseFeedId(text.slice(5), 'entitlement') };
   if (text.startsWith('filter:') && text.length > 7)
@@ -31,10 +31,10 @@ export const parseEntitlement = (text: string): Grant => {
     text,
     'public, feed:FEED_ID or filter:QUERY such as filter:asset_class=Crypto',
   );
-};
+}
 
 /** The streams that an account may read. */
-export const readableStreams = (entitlements: readonly string[], streams: Streams): ReadonlySet<FeedId> => {
+export function readableStreams(entitlements: readonly string[], streams: Streams): ReadonlySet<FeedId> {
   const readable = new Set<FeedId>();
   for (const grant of entitlements.map(parseEntitlement)) {
     if (grant.kind === 'feed') {
@@ -47,20 +47,20 @@ export const readableStreams = (entitlements: readonly string[], streams: Stream
     }
   }
   return readable;
-};
+}
 
 /** The streams that a stored account may read. What cannot be understood there is our fault, so it is no refusal of the caller's. */
-export const readableByAccount = (
+export function readableByAccount(
   { userId, entitlements }: Pick<Account, 'userId' | 'entitlements'>,
   streams: Streams,
-): ReadonlySet<FeedId> => {
+): ReadonlySet<FeedId> {
   try {
     return readableStreams(entitlements, streams);
   } catch (cause) {
     const what = `The entitlements stored for account ${userId} are invalid.`;
     throw new Error(`${what} Set them again with: sealpost account entitle.`, { cause });
   }
-};
+}
 
 /** Whether a caller sees a stream in the catalog: a public one, and with `hidden=true` a hidden one that it may read. */
 export const isListed = (stream: Stream, filter: DiscoveryFilter, readable: ReadonlySet<FeedId> | undefined): boolean =>
@@ -68,11 +68,11 @@ export const isListed = (stream: Stream, filter: DiscoveryFilter, readable: Read
   matchesFilter(filter, stream);
 
 /** Orders a catalog by name, once: 2,000 streams take 3 ms. */
-export const createStreamOrder = (): ((streams: Streams) => readonly Stream[]) => {
+export function createStreamOrder(): (streams: Streams) => readonly Stream[] {
   const sorted = new WeakMap<Streams, readonly Stream[]>();
   return (streams) => {
     const known = sorted.get(streams) ?? [...streams.values()].sort(compareStreams);
     sorted.set(streams, known);
     return known;
   };
-};
+}

@@ -9,7 +9,7 @@ const blockBytes = 64;
 const digestBytes = 32;
 
 /** Makes a key of any length. */
-export const createHmacKey = (secret: Buffer): HmacKey => {
+export function createHmacKey(secret: Buffer): HmacKey {
   const key = secret.length > blockBytes ? hash('sha256', secret, 'buffer') : secret;
   const pad = (fill: number): Buffer => {
     const padded = Buffer.alloc(blockBytes, fill);
@@ -17,7 +17,7 @@ export const createHmacKey = (secret: Buffer): HmacKey => {
     return padded;
   };
   return { inner: pad(0x36), outer: pad(0x5c) };
-};
+}
 
 /** Characters of a text at most: more than a request's head may have. */
 const charactersMax = 64 * 1024;
@@ -27,11 +27,11 @@ const inner = Buffer.alloc(blockBytes + charactersMax);
 const outer = Buffer.alloc(blockBytes + digestBytes);
 
 /** The HMAC of a text of latin1 characters, in lower-case hex. */
-export const hmacHex = (key: HmacKey, text: string): string => {
+export function hmacHex(key: HmacKey, text: string): string {
   if (text.length > charactersMax) throw new RangeError(`A text of ${text.length} characters is not signed.`);
   inner.set(key.inner);
   const end = blockBytes + inner.write(text, blockBytes, 'latin1');
   outer.set(key.outer);
   outer.write(hash('sha256', inner.subarray(0, end), 'binary'), blockBytes, 'latin1');
   return hash('sha256', outer, 'hex');
-};
+}

@@ -12,12 +12,12 @@ const everyMs = 1_000;
 const withdrawMaxMs = 1_000;
 
 /** Announces now and every second until stopped. Calls `onTrouble` once per run of failures. */
-export const announceKeys = (
+export function announceKeys(
   holders: KeyHolders,
   box: SecretBox,
   onTrouble: (error: unknown) => void,
   retention?: RetentionLimits,
-): (() => Promise<void>) => {
+): () => Promise<void> {
   // Containers may have the same host name, and each a process 1: the ID keeps their announcements apart.
   const node = `${hostname()}, process ${process.pid}, ID ${randomBytes(6).toString('hex')}`;
   const state = createFailureState<Error>({ began: onTrouble });
@@ -46,10 +46,10 @@ export const announceKeys = (
     };
     await within(withdrawMaxMs, withdraw()).catch(() => {});
   };
-};
+}
 
 /** Makes the look: a sentence for each key that is missing, none when all are there. Accounts are looked through once for each change. */
-export const createMissingKeys = (view: Pick<AdminView, 'current'>, box: SecretBox): (() => readonly string[]) => {
+export function createMissingKeys(view: Pick<AdminView, 'current'>, box: SecretBox): () => readonly string[] {
   let seen: { readonly snapshot: unknown; readonly sealedBy: ReadonlyMap<string, number> } | undefined;
   return () => {
     const snapshot = view.current();
@@ -59,7 +59,7 @@ export const createMissingKeys = (view: Pick<AdminView, 'current'>, box: SecretB
       .filter(([keyId]) => !keyIds.includes(keyId))
       .map(([keyId, count]) => `secrets: ${count} active, sealed by key ${keyId}, which this node does not have`);
   };
-};
+}
 
 type Accounts = Iterable<Parameters<typeof activeSecrets>[0]>;
 

@@ -22,7 +22,7 @@ export const openSecretBox = ({ key, keyFile }: KeySettings): SecretBox =>
 const readAgainMs = 1_000;
 
 /** The box of the keys in a file, which is read again when a secret names one that was not in it. Throws as `openSecretBox` does. */
-export const openKeyFile = (path: string, monotonicMs: () => number = () => performance.now()): SecretBox => {
+export function openKeyFile(path: string, monotonicMs: () => number = () => performance.now()): SecretBox {
   const [first, ...others] = readBoxes(path);
   let openers = [first, ...others];
   let readAtMs = Number.NEGATIVE_INFINITY; // what was added since is found at once
@@ -47,7 +47,7 @@ export const openKeyFile = (path: string, monotonicMs: () => number = () => perf
       return (opener() ?? first).open(userId, sealed);
     },
   };
-};
+}
 
 const readBoxes = (path: string): [SecretBox, ...SecretBox[]] => {
   requirePrivate(path);
@@ -79,16 +79,16 @@ const readableMode = (path: string): number | undefined => {
  * Makes a file with a new key, for its owner alone, durable. False when something is there, which is never touched. A file that is to
  * replace another gets its owner and mode: root may run the command, and the server must still be able to read its key.
  */
-export const createKeyFile = (path: string, replaced?: string): boolean => {
+export function createKeyFile(path: string, replaced?: string): boolean {
   makeFolder(dirname(resolve(path)));
   return createPrivateFile(path, `${randomBytes(32).toString('hex')}\n`, replaced);
-};
+}
 
 /**
  * Adds the first key of another file to a key file, as one that opens. Keeps owner and mode, and a link stays a link. False when the file cannot be
  * changed so. Throws `FileBusyError` if another process still changes it after `waitMaxMs`: each would remove the key that the other adds.
  */
-export const addOpeningKey = async (path: string, other: string, waitMaxMs?: number): Promise<boolean> => {
+export async function addOpeningKey(path: string, other: string, waitMaxMs?: number): Promise<boolean> {
   const [added] = readKeyFile(other).map((key) => key.toString('hex'));
   const addKey = (): string => {
     const keys = readKeyFile(path).map((key) => key.toString('hex'));
@@ -101,4 +101,4 @@ export const addOpeningKey = async (path: string, other: string, waitMaxMs?: num
     if (error instanceof FileBusyError || error instanceof SecretBoxError) throw error;
     return false; // read-only, say: what it holds is as good as before
   }
-};
+}

@@ -34,7 +34,7 @@ const spendAll = (limiter: RateLimiter, spent: readonly SpentTokens[], nowMs: nu
 };
 
 /** A process's own share in a limit. */
-export const createSharedLimiter = (keysMax: number): SharedLimiter => {
+export function createSharedLimiter(keysMax: number): SharedLimiter {
   const limiter = createRateLimiter(keysMax);
   const tally = createTally(keysMax);
   return {
@@ -47,13 +47,13 @@ export const createSharedLimiter = (keysMax: number): SharedLimiter => {
     drain: tally.drain,
     receive: (spent, nowMs) => spendAll(limiter, spent, nowMs),
   };
-};
+}
 
 /** Tokens by the table of buckets that they belong to. */
 export type SpentByTable = { readonly accounts: readonly SpentTokens[]; readonly addresses: readonly SpentTokens[] };
 
 /** A process's own share in the limits of accounts and of addresses. */
-export const createSharedLimiters = () => {
+export function createSharedLimiters() {
   const accounts = createSharedLimiter(bucketsMax.accounts);
   const addresses = createSharedLimiter(bucketsMax.addresses);
   return {
@@ -66,7 +66,7 @@ export const createSharedLimiters = () => {
       addresses.receive(spent.addresses, performance.now());
     },
   };
-};
+}
 
 /** Passes counts between processes: what one reports is kept for each of the others until they collect it. */
 export type LimitExchange = {
@@ -78,7 +78,7 @@ export type LimitExchange = {
   readonly collect: (member: number) => readonly SpentTokens[];
 };
 
-export const createLimitExchange = (keysMax: number): LimitExchange => {
+export function createLimitExchange(keysMax: number): LimitExchange {
   const whole = createRateLimiter(keysMax); // a process that takes an ended one's place must not begin with full buckets
   const outboxes = new Map<number, ReturnType<typeof createTally>>();
   return {
@@ -96,4 +96,4 @@ export const createLimitExchange = (keysMax: number): LimitExchange => {
     },
     collect: (member) => outboxes.get(member)?.drain() ?? [],
   };
-};
+}

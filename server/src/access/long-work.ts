@@ -68,7 +68,7 @@ const overAfter = async (work: Promise<unknown>): Promise<void> => {
   await within(turnMaxMs, work).catch(() => {});
 };
 
-export const createLongWork = (monotonicMs: () => number): LongWork => {
+export function createLongWork(monotonicMs: () => number): LongWork {
   const waiting = new Map<string, { count: number; last: Promise<unknown> }>();
   let lastSlice: Promise<unknown> = Promise.resolve();
   const runSlice = async <T>(work: (isOver: () => boolean) => Promise<T>): Promise<T> => {
@@ -102,7 +102,7 @@ export const createLongWork = (monotonicMs: () => number): LongWork => {
       return mine;
     },
   };
-};
+}
 
 /** Timers count whole milliseconds; a slice that took less than one lets the loop go around once. */
 const rest = (ms: number): Promise<void> =>

@@ -47,7 +47,7 @@ const unlimited: RateDecision = { allowed: true, limit: 0, remaining: 0, resetSe
 const orderMs = 1_000;
 
 /** Makes a limiter for at most `keysMax` keys; beyond that the key untouched for longest, to the second, is dropped, which only favors it. */
-export const createRateLimiter = (keysMax: number): RateLimiter => {
+export function createRateLimiter(keysMax: number): RateLimiter {
   const buckets = new Map<string, Bucket>();
   const refill = (key: string, perSecond: number, nowMs: number): Bucket => {
     const known = buckets.get(key);
@@ -93,7 +93,7 @@ export const createRateLimiter = (keysMax: number): RateLimiter => {
         return lack > 1e-9 ? [[key, perSecond, lack]] : [];
       }),
   };
-};
+}
 
 const decide = (allowed: boolean, tokens: number, perSecond: number, needed: number): RateDecision => ({
   allowed,

@@ -26,7 +26,7 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /** Makes a box from a 32-byte key. */
-export const createSecretBox = (key: Buffer): SecretBox => {
+export function createSecretBox(key: Buffer): SecretBox {
   if (key.length !== keyBytes)
     throw new SecretBoxError(`The key-encryption key has ${key.length} bytes, expected ${keyBytes}.`);
   const keyId = createHash('sha256').update('sealpost key id').update(key).digest('hex').slice(0, 16);
@@ -59,19 +59,19 @@ export const createSecretBox = (key: Buffer): SecretBox => {
       }
     },
   };
-};
+}
 
 /** Reads a key written as 64 hex digits or base64 of 32 bytes, from its text. */
-export const parseKey = (text: string): Buffer => {
+export function parseKey(text: string): Buffer {
   const trimmed = text.trim();
   const key = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64');
   if (key.length !== keyBytes)
     throw new SecretBoxError('The key-encryption key must be 32 bytes, as 64 hex digits or base64.');
   return key;
-};
+}
 
 /** Reads the keys of a file, one to a line, at least one. */
-export const readKeyFile = (path: string): readonly Buffer[] => {
+export function readKeyFile(path: string): readonly Buffer[] {
   try {
     return readFileSync(path, 'utf8').trim().split('\n').map(parseKey);
   } catch (cause) {
@@ -79,7 +79,7 @@ export const readKeyFile = (path: string): readonly Buffer[] => {
     if (Object(cause).code !== 'ENOENT') throw new SecretBoxError(`${describeFileFailure(path, cause)}.`, { cause });
     throw new SecretBoxError(`No key-encryption key in ${path}. Create one with: sealpost init.`, { cause });
   }
-};
+}
 
 /** A new secret: 32 random bytes, as text. */
 export const createSecret = (): string => randomBytes(32).toString('base64url');

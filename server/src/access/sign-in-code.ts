@@ -9,10 +9,10 @@ const macOf = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(`sealpost sign-in ${text}`).digest('base64url');
 
 /** A new code for a secret: when it was made, 96 random bits, and the secret's word for both. */
-export const createSignInCode = (secret: string, nowMs: number): string => {
+export function createSignInCode(secret: string, nowMs: number): string {
   const text = `${nowMs.toString(36)}.${randomBytes(12).toString('base64url')}`;
   return `${text}.${macOf(secret, text)}`;
-};
+}
 
 export type SignInCodes = {
   /** Takes a code: true once for each that was made for the secret since this was opened and not too long ago. */
@@ -20,7 +20,7 @@ export type SignInCodes = {
 };
 
 /** Opens the taking of codes. Those of before are not taken, since it is not known which of them were. */
-export const createSignInCodes = (secret: string, nowMs: () => number): SignInCodes => {
+export function createSignInCodes(secret: string, nowMs: () => number): SignInCodes {
   const startedMs = nowMs();
   const taken = new Map<string, number>();
   return {
@@ -34,4 +34,4 @@ export const createSignInCodes = (secret: string, nowMs: () => number): SignInCo
       return true;
     },
   };
-};
+}

@@ -4,7 +4,7 @@ import type { FeedId, NetworkType, Stream } from '@sealpost/protocol';
 import type { AdminSnapshot, AdminView } from '../store/admin-snapshot.ts';
 
 /** The same view, without the streams of the other network. */
-export const onlyStreamsOf = (view: AdminView, network: NetworkType): AdminView => {
+export function onlyStreamsOf(view: AdminView, network: NetworkType): AdminView {
   let from: AdminSnapshot | undefined;
   let shown: AdminSnapshot | undefined;
   return {
@@ -17,7 +17,7 @@ export const onlyStreamsOf = (view: AdminView, network: NetworkType): AdminView 
       return shown;
     },
   };
-};
+}
 
 const streamsOf = (streams: Iterable<Stream>, network: NetworkType): ReadonlyMap<FeedId, Stream> => {
   const own = new Map<FeedId, Stream>();

@@ -45,7 +45,7 @@ const flushEveryMsDefault = 5_000;
 const countsMaxDefault = 100_000;
 
 /** Starts counting. Answers over a limit do not count: they gave nothing. */
-export const createUsageCounter = (options: UsageCounterOptions): UsageCounter => {
+export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const { usage, nowMs, onTrouble, flushEveryMs = flushEveryMsDefault } = options;
   const counts = createCounts(options.countsMax ?? countsMaxDefault);
   const uses = createSecretUses(options.countsMax ?? countsMaxDefault);
@@ -93,7 +93,7 @@ export const createUsageCounter = (options: UsageCounterOptions): UsageCounter =
       await flush();
     },
   };
-};
+}
 
 /** Counts by day, account and route; nested, so that counting a request makes no text. */
 const createCounts = (max: number) => {

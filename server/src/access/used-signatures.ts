@@ -27,10 +27,10 @@ const marginMs = 1_000;
 
 type Used = { readonly userId: string; readonly origins: (string | undefined)[]; readonly untilMs: number };
 
-export const createUsedSignatures = (
+export function createUsedSignatures(
   { skewMaxMs, socketsPerAccount }: { readonly skewMaxMs: number; readonly socketsPerAccount: number },
   monotonicMs: () => number,
-) => {
+) {
   /** In the order in which they expire: a signature is valid for twice the tolerance at most, if it was signed by a clock that is ahead. */
   const used = new Map<string, Used>();
   const perAccount = new Map<string, number>();
@@ -61,7 +61,7 @@ export const createUsedSignatures = (
     perAccount.set(userId, count + 1);
     return undefined;
   };
-};
+}
 
 type Asked = {
   readonly handshake: Handshake;
@@ -72,7 +72,7 @@ type Asked = {
  * A worker's side: it asks the primary, which remembers the signatures of all workers (D250). One question at a time: handshakes that come meanwhile are in
  * the next one.
  */
-export const createAskedSignatures = (ask: (handshakes: readonly Handshake[]) => void) => {
+export function createAskedSignatures(ask: (handshakes: readonly Handshake[]) => void) {
   let waiting: Asked[] = [];
   let asked: readonly Asked[] = [];
   const askNext = (): void => {
@@ -96,4 +96,4 @@ export const createAskedSignatures = (ask: (handshakes: readonly Handshake[]) =>
       askNext();
     },
   };
-};
+}

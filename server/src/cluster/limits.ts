@@ -19,7 +19,7 @@ const inTime = (limits: SpentLimits, nowMs: number): SpentLimits =>
   nowMs - limits.sentMs > tellMaxMs ? { ...limits, ...noTokens } : limits;
 
 /** A worker's own share. */
-export const createWorkerLimits = (nowMs: () => number) => {
+export function createWorkerLimits(nowMs: () => number) {
   const { limiters, drain, receive } = createSharedLimiters();
   const connections = createSharedCounts();
   let drainedMs = nowMs();
@@ -38,7 +38,7 @@ export const createWorkerLimits = (nowMs: () => number) => {
       connections.receive(limits.connections);
     },
   };
-};
+}
 
 /** Stands for the other nodes among the workers, which count from 1. */
 const otherNodes = 0;
@@ -50,7 +50,7 @@ type SendLimits = (id: number, limits: SpentLimits, onSent: () => void) => void;
  * Passes on between workers which tokens each of them gave, and how many live connections each has. One message at a time is on its way to each: what
  * is for one that hangs stays in tables of a bounded size (D235).
  */
-export const createLimitRelay = (nowMs: () => number, send: SendLimits) => {
+export function createLimitRelay(nowMs: () => number, send: SendLimits) {
   const accounts = createLimitExchange(bucketsMax.accounts);
   const addresses = createLimitExchange(bucketsMax.addresses);
   const connections = createCountExchange();
@@ -119,4 +119,4 @@ export const createLimitRelay = (nowMs: () => number, send: SendLimits) => {
       tellTokens(id, inTime(limits, nowMs()));
     },
   };
-};
+}

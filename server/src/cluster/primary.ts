@@ -301,7 +301,7 @@ const createReplacements = (start: ReturnType<typeof createMembers>['start'], ob
 };
 
 /** Starts the workers; they serve when this resolves. Throws the error of the first that could not open. */
-export const openWorkers = async (options: WorkersOptions): Promise<Workers> => {
+export async function openWorkers(options: WorkersOptions): Promise<Workers> {
   const { members, totals, limits, damage, certificate, start } = createMembers(options);
   const replacements = createReplacements(start, options.observe);
   const endAll = async (drainMs: number | undefined): Promise<void> => {
@@ -355,7 +355,7 @@ export const openWorkers = async (options: WorkersOptions): Promise<Workers> => 
       await stopSharing?.();
     },
   };
-};
+}
 
 const checkWorkers = (up: readonly Member[]): string | undefined => {
   if (up.length === 0) return 'no worker is running; see the log';
@@ -405,7 +405,7 @@ const endOne = async (member: Member, drainMs: number | undefined): Promise<void
 };
 
 /** The certificate in use. Workers get it from here: each would read the files at another time, and they may change in between, or break. */
-export const keepCertificate = (settings: TlsSettings, observe: Listener) => {
+export function keepCertificate(settings: TlsSettings, observe: Listener) {
   const files = tlsFilesOf(settings);
   let inUse = files && readTlsFiles(files);
   return {
@@ -423,7 +423,7 @@ export const keepCertificate = (settings: TlsSettings, observe: Listener) => {
       }
     },
   };
-};
+}
 
 /** Throws also if they do not match. */
 const readUsable = (files: TlsFiles): TlsPair => {
@@ -462,10 +462,10 @@ export const silentSeconds = ({ unanswered }: Pinged): number | undefined =>
  * Notices workers whose event loop does not run (D235): pings the listed until stopped, and any message of one is an answer; calls back once when one becomes
  * silent, and once when it hangs. Pings are counted, not time, so nothing counts while this process itself was stopped, suspended or kept from running.
  */
-export const watchSilence = <One extends Pinged>(
+export function watchSilence<One extends Pinged>(
   list: () => readonly One[],
   on: Readonly<Record<'ping' | 'silent' | 'hung', (one: One) => void>>,
-): (() => void) => {
+): () => void {
   const timer = setInterval(() => {
     for (const one of list()) {
       const before = one.unanswered;
@@ -476,7 +476,7 @@ export const watchSilence = <One extends Pinged>(
     }
   }, pingEveryMs);
   return () => clearInterval(timer);
-};
+}
 
 type Values = readonly MetricValues[];
 
@@ -490,7 +490,7 @@ type WorkerTotals = {
 };
 
 /** The workers' metrics: the last values of each, and the totals of those that exited, so that no counter ever decreases. */
-export const createWorkerTotals = (): WorkerTotals => {
+export function createWorkerTotals(): WorkerTotals {
   const last = new Map<number, { readonly values: Values; readonly count: number }>();
   const countOf = (member: number): number => last.get(member)?.count ?? 0;
   let gone: Promise<Values> = Promise.resolve([]);
@@ -508,4 +508,4 @@ export const createWorkerTotals = (): WorkerTotals => {
       return [...living, await ended];
     },
   };
-};
+}

@@ -310,7 +310,7 @@ export const settingNames = Object.keys(settingsTable) as readonly SettingName[]
 export const rowOf = (name: SettingName) => settingsTable[name] as SettingRow<unknown, string | undefined>; // only `Settings` knows each type
 
 /** Finds and reads the value of every setting. An empty environment variable counts as absent. */
-export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSettings => {
+export function resolveSettings({ flags, env, file }: SettingInputs): ResolvedSettings {
   const content = file === undefined ? {} : parseFile(file.name, file.content);
   const resolved = settingNames.map((name) => {
     const { env: variable, flag, defaultText } = rowOf(name);
@@ -327,7 +327,7 @@ export const resolveSettings = ({ flags, env, file }: SettingInputs): ResolvedSe
     values: sources.keyFile === 'default' ? { ...values, keyFile: keyFileBeside(values.store) } : values,
     sources,
   };
-};
+}
 
 /** Where the key of a store is unless a setting says otherwise: in its own folder, so that no other store's removal takes it away (D153). */
 const keyFileBeside = (store: string): string => {

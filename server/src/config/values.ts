@@ -31,22 +31,22 @@ const byteUnits: Readonly<Record<string, number>> = {
 const retentionBytesMin = 1e6;
 
 // 0 is rejected: it could mean "remove every report" or "no limit".
-export const parseRetentionBytes = (raw: string): number | undefined => {
+export function parseRetentionBytes(raw: string): number | undefined {
   if (raw === 'unlimited') return Number.POSITIVE_INFINITY;
   const [, count, unit = ''] = /^([0-9]{1,15}) ?([KMGTi]*B)?$/.exec(raw) ?? [];
   const bytes = Number(count) * (byteUnits[unit] ?? Number.NaN);
   return bytes >= retentionBytesMin && Number.isSafeInteger(bytes) ? bytes : undefined;
-};
+}
 
 /** An address to listen on. */
 export type ListenAddress = { readonly host: string; readonly port: number };
 
-export const parseListen = (raw: string): ListenAddress | undefined => {
+export function parseListen(raw: string): ListenAddress | undefined {
   const [, bracketed, plain, digits = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):([0-9]{1,5})$/.exec(raw) ?? [];
   const host = bracketed ?? plain;
   const port = wholeNumber(0, 65_535)(digits);
   return host === undefined || port === undefined ? undefined : { host, port };
-};
+}
 
 export const formatListen = ({ host, port }: ListenAddress): string => `${urlHost(host)}:${port}`;
 
@@ -65,10 +65,10 @@ export const parseHostNames = listOf((item) => /^[\w.-]+$/.test(item));
 export const parseAddresses = listOf(isAddressOrPrefix);
 
 /** Addresses of databases separated by commas; the commas inside of one are its own. */
-export const parseDatabases = (raw: string): readonly string[] | undefined => {
+export function parseDatabases(raw: string): readonly string[] | undefined {
   const urls = raw.split(/,(?=\s*postgres(?:ql)?:)/).map((url) => url.trim());
   return urls.every((url) => /^postgres(?:ql)?:\/\/\S+$/.test(url)) ? urls : undefined;
-};
+}
 export const formatList = (items: readonly string[]): string => items.join(',');
 
 /** The levels of a log, from all messages to none. */

@@ -94,11 +94,11 @@ const connectionOf = (socket: Socket): Connection | undefined => (socket as Guar
 export const isAnswerable = (socket: Socket): boolean => connectionOf(socket) !== undefined;
 
 /** To be called once an answer was written: whose it is, and whether it waits for its client. Costs next to nothing where it does not. */
-export const noteAnswer = (socket: Socket, userId: string | undefined): void => {
+export function noteAnswer(socket: Socket, userId: string | undefined): void {
   const connection = connectionOf(socket);
   if (connection === undefined) return;
   if (socket.writableLength > 0 || (userId !== undefined && connection.isStranger)) connection.answered(userId);
-};
+}
 
 /** To be called for a request with a body in chunks, which nothing reads: too many from one address end its connections, and new ones for a second. */
 export const noteChunked = (socket: Socket): void => connectionOf(socket)?.noteOffense();
@@ -154,10 +154,10 @@ export const inTurn =
 export const destroyOnError = (socket: Socket): void => void socket.on('error', () => socket.destroy());
 
 /** The answer that has its turn on a connection; none between two. */
-export const answerUnderWay = (socket: Socket): ServerResponse | undefined => {
+export function answerUnderWay(socket: Socket): ServerResponse | undefined {
   const answer = connectionOf(socket)?.answer;
   return answer?.socket ? answer : undefined; // Node takes the socket from an answer that is sent
-};
+}
 
 /**
  * Makes Node parse what the stream of a TLS connection emits, instead of reading the connection itself. Node's parser drops what is decrypted
@@ -169,11 +169,11 @@ export function parseFromStream(socket: Socket): void {
 }
 
 /** Why Node rejected a request, as the error that is answered. */
-export const explainClientError = (error: NodeJS.ErrnoException): ApiError => {
+export function explainClientError(error: NodeJS.ErrnoException): ApiError {
   if (error.code === 'HPE_HEADER_OVERFLOW') return errorOf('head_too_large');
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorOf('request_timeout');
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
-};
+}
 
 /** What a connection limits knows of its connections. */
 type Table = ConnectionLimitParts & {
@@ -191,7 +191,7 @@ type Table = ConnectionLimitParts & {
 
 export type ConnectionLimits = ReturnType<typeof createConnectionLimits>;
 
-export const createConnectionLimits = (parts: ConnectionLimitParts) => {
+export function createConnectionLimits(parts: ConnectionLimitParts) {
   const { rules, monotonicMs } = parts;
   const table: Table = {
     ...parts,
@@ -234,7 +234,7 @@ export const createConnectionLimits = (parts: ConnectionLimitParts) => {
       }
     },
   };
-};
+}
 
 const remove = ({ open, handshaking, strangers, accounts, addresses, unread }: Table, connection: Connection): void => {
   if (!open.delete(connection)) return;
@@ -372,7 +372,7 @@ export type StallWatch = {
 };
 
 /** Watches one connection from now on. */
-export const createStallWatch = (front: Socket, raw: Socket, nowMs: number, patienceMs = stalledMaxMs): StallWatch => {
+export function createStallWatch(front: Socket, raw: Socket, nowMs: number, patienceMs = stalledMaxMs): StallWatch {
   let movedMs = nowMs;
   let seen = -1;
   let since = { ms: nowMs, gone: bytesGone(front, raw) };
@@ -390,10 +390,10 @@ export const createStallWatch = (front: Socket, raw: Socket, nowMs: number, pati
     },
     movedMs: () => movedMs,
   };
-};
+}
 
 /** Bounds the bytes that wait for clients: over a bound, the connections that moved least recently are cut. */
-export const createUnread = ({ unreadBytesMax, unreadBytesPerAccount }: UnreadRules) => {
+export function createUnread({ unreadBytesMax, unreadBytesPerAccount }: UnreadRules) {
   const waiting = new Map<Unread, number>();
   const owners = new Map<string, number>();
   let total = 0;
@@ -440,7 +440,7 @@ export const createUnread = ({ unreadBytesMax, unreadBytesPerAccount }: UnreadRu
     forget: (one: Unread): void => set(one, 0),
     total: (): number => total,
   };
-};
+}
 
 const createAddressCounts = (max: number) => {
   const counts = new Map<string, number>();
@@ -481,10 +481,10 @@ const createOffenses = (monotonicMs: () => number) => {
 };
 
 /** Neither the server nor its connections keep the process alive. To be called before it listens. */
-export const letProcessEnd = (server: Server): void => {
+export function letProcessEnd(server: Server): void {
   server.unref();
   server.on('connection', (socket: Socket) => socket.unref());
-};
+}
 
 /** ECDHE with AEAD alone: forward secrecy, and no padding to attack (D128). */
 const ciphers = [

@@ -6,12 +6,12 @@ import { close, open, readdirSync, readFileSync } from 'node:fs';
 const shares = { public: 3 / 4, private: 1 / 8 } as const;
 
 /** What a listener may have open of `max` connections, and the limit of the process; both without a bound where none can be read, as outside Linux. */
-export const connectionsWithin = (max: number, listener: keyof typeof shares): { max: number; limit: number } => {
+export function connectionsWithin(max: number, listener: keyof typeof shares): { max: number; limit: number } {
   const limit = descriptorsMax();
   if (limit === Number.POSITIVE_INFINITY) return { max, limit };
   const free = limit - readdirSync('/proc/self/fd').length;
   return { max: Math.max(1, Math.min(max, Math.floor(free * shares[listener]))), limit };
-};
+}
 
 const descriptorsMax = (): number => {
   try {
@@ -39,10 +39,10 @@ type NoDescriptors = {
 };
 
 /** Opens a descriptor every second. The first failure is logged; `onChange` is called whenever `describe` has something else to say. */
-export const watchDescriptors = (
+export function watchDescriptors(
   observe: (event: NoDescriptors) => void,
   onChange: () => void = () => {},
-): DescriptorWatch => {
+): DescriptorWatch {
   let [isOut, isLooking] = [false, false];
   const look = (): void => {
     if (isLooking) return; // the threads of node:fs may all wait for a disk
@@ -59,4 +59,4 @@ export const watchDescriptors = (
   };
   const timer = setInterval(look, lookEveryMs).unref();
   return { describe: () => (isOut ? [reason] : []), stop: () => clearInterval(timer) };
-};
+}

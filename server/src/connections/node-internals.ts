@@ -17,7 +17,7 @@ export const takesHead = (response: ServerResponse): boolean => response.shouldK
  * Writes heads of header lines as texts, with a Date that is rendered once a second: a head and a body of ASCII characters, which `end` then sends in one
  * write, or the head before a body that follows. Node checks every header again and needs two writes: 15 % of the CPU of `latest` (D64). Header values must have been checked.
  */
-export const createHeadWriter = () => {
+export function createHeadWriter() {
   let second = Number.NaN;
   let line = '';
   const dateLine = (ms: number): string => {
@@ -33,7 +33,7 @@ export const createHeadWriter = () => {
     response.statusCode = status;
     (response as WithHead)._header = `${first}${lines}${dateLine(Date.now())}${body}`; // asked for in takesHead
   };
-};
+}
 
 const statusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`;
 const statusLines = new Map([200, 206, 304, 400, 401, 404].map((status) => [status, statusLine(status)]));
@@ -108,9 +108,9 @@ overrideGetter('readableEnded', (request, get) => request.isEmpty || get.call(re
 export const requestClass: typeof IncomingMessage = ListenerRequest;
 
 /** To be called before a handler gets a request: from then on `headers` has all of them. */
-export const completeHeaders = (request: IncomingMessage): void => {
+export function completeHeaders(request: IncomingMessage): void {
   (request as ListenerRequest).isHandedOver = true; // made by the listener, of the class above
-};
+}
 
 /** What a TCP connection counts: bytes given to it, and those that the kernel has not taken yet. */
 type Counts = { readonly bytesWritten?: number; readonly writeQueueSize?: number };
@@ -125,11 +125,11 @@ export const bytesWaiting = (front: Socket, raw: Socket): number =>
  * Bytes that the kernel has taken. The stream's own counters, which are used where the connection has none, move only when a whole chunk is gone: a client
  * that reads a page of 2 MB within 10 s would be cut as one that reads nothing.
  */
-export const bytesGone = (front: Socket, raw: Socket): number => {
+export function bytesGone(front: Socket, raw: Socket): number {
   const { bytesWritten, writeQueueSize } = countsOf(raw);
   if (bytesWritten !== undefined && writeQueueSize !== undefined) return bytesWritten - writeQueueSize;
   return front.bytesWritten - front.writableLength;
-};
+}
 
 /**
  * What Node's cluster sends with a new connection, and what a worker replies. Without it, connections that were handed to a worker that ended before it took
@@ -144,7 +144,7 @@ type ClusterMessage = {
 type Handle = { readonly close?: () => void };
 
 /** Watches the connections that a worker is given, from its start. Returns what closes those that it has not taken; to be called when it has ended. */
-export const watchHandedOver = (child: ChildProcess): (() => void) => {
+export function watchHandedOver(child: ChildProcess): () => void {
   const waiting = new Map<number | undefined, Handle>();
   const send = child.send.bind(child);
   child.send = (message: unknown, handle?: unknown, ...rest: unknown[]): boolean => {
@@ -157,4 +157,4 @@ export const watchHandedOver = (child: ChildProcess): (() => void) => {
     for (const handle of waiting.values()) handle.close?.();
     waiting.clear();
   };
-};
+}

@@ -51,7 +51,7 @@ const createSignatureUse =
     if (refusal !== undefined) throw failureOf(errorOf(refusal), address);
   };
 
-export const createAdmissionControl = (parts: AdmissionParts) => {
+export function createAdmissionControl(parts: AdmissionParts) {
   const { authenticator, accounts, addresses, rules, monotonicMs, readableOf } = parts;
   const limitOf = (caller: Caller, name: RouteName): number =>
     caller.rateLimits[name] ?? caller.rateLimits['*'] ?? rules.requestsPerSecond;
@@ -117,7 +117,7 @@ export const createAdmissionControl = (parts: AdmissionParts) => {
     clientOf: (peer: string | undefined, forwardedFor: string | undefined): string =>
       clientAddressOf(rules.trustedProxies, peer ?? '', forwardedFor),
   };
-};
+}
 
 /** Entries of X-Forwarded-For that are read: more proxies in a row than anyone has. */
 const hopsMax = 16;
@@ -129,7 +129,7 @@ export const countedAddressOf = (client: string): string => limitedNetworkOf(cli
  * The client's address: from the peer leftwards through X-Forwarded-For, the first that is not a trusted proxy (D129). Each proxy
  * vouches for the entry before its own; what is left of a client's is the client's to write.
  */
-export const clientAddressOf = (trustedProxies: AddressSet, peer: string, forwardedFor: string | undefined): string => {
+export function clientAddressOf(trustedProxies: AddressSet, peer: string, forwardedFor: string | undefined): string {
   let client = peer;
   let rest = forwardedFor;
   for (let hop = 0; hop < hopsMax && rest !== undefined && trustedProxies.has(client); hop++) {
@@ -140,4 +140,4 @@ export const clientAddressOf = (trustedProxies: AddressSet, peer: string, forwar
     rest = comma < 0 ? undefined : rest.slice(0, comma);
   }
   return client;
-};
+}

@@ -72,10 +72,10 @@ export const preflightAnswer = (allow: string): Answer => ({
 });
 
 /** Rejects values that would end their header and begin another, as node does. */
-export const checkHeaderValues = (headers: readonly string[]): void => {
+export function checkHeaderValues(headers: readonly string[]): void {
   if (headers.some((text) => !headerText.test(text)))
     throw new Error('A header of the answer holds a control character.');
-};
+}
 
 const headerText = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -93,15 +93,15 @@ const compress = (body: NonNullable<Answer['body']>): Promise<Buffer> =>
   });
 
 /** Bytes of a body. */
-export const lengthOf = ({ body, ascii }: Pick<Answer, 'body' | 'ascii'>): number => {
+export function lengthOf({ body, ascii }: Pick<Answer, 'body' | 'ascii'>): number {
   if (body === undefined) return 0;
   if (typeof body === 'string') return ascii === true ? body.length : Buffer.byteLength(body);
   if (Buffer.isBuffer(body)) return body.length;
   return body.reduce((sum, part) => sum + part.length, 0);
-};
+}
 
 /** Makes what writes answers to responses. */
-export const createAnswerWriter = () => {
+export function createAnswerWriter() {
   const writeHead = createHeadWriter();
   /** Sends an answer as it is, at once. */
   const writeAnswer = (response: ServerResponse, answer: Answer, context: AnswerContext, packed = false): number => {
@@ -138,13 +138,13 @@ export const createAnswerWriter = () => {
     return compress(body).then((packed) => writeAnswer(response, { ...answer, body: packed }, context, true));
   };
   return { writeAnswer, sendAnswer };
-};
+}
 
 /** An answer with a text for a body, as bytes of HTTP/1.1: for a connection whose request was never read. */
-export const renderAnswer = (answer: Answer & { readonly body: string }, context: AnswerContext): string => {
+export function renderAnswer(answer: Answer & { readonly body: string }, context: AnswerContext): string {
   const lines = headerLines(answer, context, lengthOf(answer), false);
   return `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines}\r\n${answer.body}`;
-};
+}
 
 const handOver = (response: ServerResponse, answer: Answer, context: AnswerContext): number => {
   if (response.destroyed) return 0; // the client left before it was answered: nothing would end the connection
@@ -203,14 +203,14 @@ const headersOf = (lines: string): string[] =>
   });
 
 /** Does If-None-Match name the tag? Compared weakly, as HTTP says for this header. */
-export const isNotModified = (ifNoneMatch: string | undefined, tag: string): boolean => {
+export function isNotModified(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((item) => {
     const known = item.trim().replace(/^W\//, '');
     return known === `"${tag}"` || known === `"${tag}-gz"`;
   });
-};
+}
 
 /** This content policy only, no guessed types, no referrer. */
 export const pageHeaders = (policy: string): readonly string[] => [

@@ -108,7 +108,7 @@ const createHandlers = ({ rules, isDraining, monotonicMs, live, status, findFile
 /** Random: a counter would tell every client how many requests the others send. Node draws the randomness of 128 at once. */
 const newRequestId = (): string => randomUUID();
 
-export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: () => string } => {
+export function createApi(parts: ApiParts): Pipeline & { readonly newRequestId: () => string } {
   const { store, view, box, rules, nowMs, monotonicMs } = parts;
   const callers = createCallers(view, box, parts.observe, monotonicMs);
   const admission = createAdmissionControl({
@@ -150,4 +150,4 @@ export const createApi = (parts: ApiParts): Pipeline & { readonly newRequestId: 
     intercept: parts.intercept,
   });
   return { ...pipeline, newRequestId };
-};
+}

@@ -59,14 +59,14 @@ export const explorerFolder = fileURLToPath(new URL('../../public', import.meta.
 const pagePattern = /^\/(?:alerts|docs|inspect|status|streams\/0x[0-9a-fA-F]{64}(?:\/at\/[0-9]{1,10})?)?$/;
 
 /** Opens the files of a folder. Without a build the page's addresses say how to make one; `onTrouble` gets the cause. */
-export const openExplorer = (folder: string, onTrouble: (error: unknown) => void): FindFile => {
+export function openExplorer(folder: string, onTrouble: (error: unknown) => void): FindFile {
   const files = readFiles(folder, onTrouble);
   const page = files.get('/index.html') ?? notBuilt;
   files.delete('/index.html');
   const notFound: ServedFile = { whole: { ...page.whole, status: 404, cacheControl: 'no-store' } };
   return (path, orPage = false) =>
     files.get(path) ?? (pagePattern.test(path) ? page : orPage && page !== notBuilt ? notFound : undefined);
-};
+}
 
 /** Sends a browser to another path of this server. */
 export const redirectTo = (location: string): ServedFile => ({
@@ -80,14 +80,14 @@ export const redirectTo = (location: string): ServedFile => ({
 });
 
 /** What a request for a file is answered with. */
-export const answerFile = (
+export function answerFile(
   { whole, unchanged }: ServedFile,
   acceptsGzip: boolean,
   ifNoneMatch: string | undefined,
-): Answer => {
+): Answer {
   if (unchanged === undefined || !isNotModified(ifNoneMatch, whole.tag ?? '')) return whole;
   return unchanged[acceptsGzip && whole.packed !== undefined ? 1 : 0];
-};
+}
 
 const readFiles = (folder: string, onTrouble: (error: unknown) => void): Map<string, ServedFile> => {
   try {

@@ -78,7 +78,7 @@ const lengths: readonly boolean[] = Object.keys(readers).reduce<boolean[]>((know
 }, new Array(64).fill(false));
 
 /** Reads a raw header list: name, value, name, value… */
-export const readHeaders = (raw: readonly string[]): RequestHeaders => {
+export function readHeaders(raw: readonly string[]): RequestHeaders {
   const headers: Mutable = {
     userId: undefined,
     timestamp: undefined,
@@ -100,15 +100,15 @@ export const readHeaders = (raw: readonly string[]): RequestHeaders => {
     reader?.(headers, raw[i + 1] as string, name); // names and values alternate
   }
   return headers;
-};
+}
 
 /** Refuses a request that is framed as ours never are: two hosts, none where HTTP/1.1 asks for one, or a body. */
-export const checkFraming = ({ hostCount, hasBody }: RequestHeaders, httpVersion: string): void => {
+export function checkFraming({ hostCount, hasBody }: RequestHeaders, httpVersion: string): void {
   if (hostCount > 1) throw errorOf('repeated_host');
   if (hostCount === 0 && httpVersion === '1.1')
     throw new ApiError('malformed_target', 'The request has no Host header. HTTP/1.1 requires one.');
   if (hasBody) throw errorOf('unexpected_body');
-};
+}
 
 /** Is any of the three authentication headers there? */
 export const hasAuth = ({ userId, timestamp, signature }: AuthValues): boolean =>

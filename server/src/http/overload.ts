@@ -14,12 +14,12 @@ export type Load = {
 };
 
 /** Watches the requests of this process. A server is overloaded once others kept a request waiting for more than `eventLoopLagMaxMs`. */
-export const watchLoad = (eventLoopLagMaxMs: number) => {
+export function watchLoad(eventLoopLagMaxMs: number) {
   const turns = createReadTurns();
   const judge = createOverload(eventLoopLagMaxMs);
   const begin: Load['begin'] = (socket, nowMs) => judge(turns.begin(socket, nowMs), nowMs);
   return { begin, accepted: turns.accepted, drain: turns.drain };
-};
+}
 
 /** Requests of a turn of the loop beyond which connections wait: while connections are accepted, of which Node takes one in each turn, and while none is. */
 export const turnRequests = { accepting: 32, otherwise: 1_000 } as const;
@@ -30,7 +30,7 @@ const requestMaxMs = 5;
  * Node handles whatever is ready in one turn of its loop: while a thousand clients were busy, new ones waited for seconds, and no timer ran. So in a turn with
  * many requests, a connection is not read again until all others that are busy had their turn.
  */
-export const createReadTurns = () => {
+export function createReadTurns() {
   /** A clock that counts what requests take. */
   let busyMs = 0;
   let [isOpen, requests, beganBusyMs] = [false, 0, 0];
@@ -95,7 +95,7 @@ export const createReadTurns = () => {
       if (!isOpen) open();
     },
   };
-};
+}
 
 /** Shed first: they read many reports, or render much. */
 const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
@@ -118,10 +118,10 @@ const expensive: ReadonlySet<RouteName> = new Set<RouteName>([
 const indispensable: ReadonlySet<RouteName> = new Set<RouteName>(['time', 'status']);
 
 /** Whether a request is shed at this level. The explorer's files never are: a browser does not retry a style sheet. */
-export const isShed = (route: RouteName, level: LoadLevel): boolean => {
+export function isShed(route: RouteName, level: LoadLevel): boolean {
   if (level === 0) return false;
   return level === 1 ? expensive.has(route) : !indispensable.has(route);
-};
+}
 
 /** Once overloaded, a server sheds requests that waited for more than these shares of the bound, so that it stays well below it. */
 const answeredShare = 1 / 2;
@@ -130,7 +130,7 @@ const expensiveShare = 1 / 3;
 const calmMs = 1_000;
 
 /** Judges how long requests were kept waiting by others. One stall, or work that is not a request's, sheds nothing: shedding would not lessen it. */
-export const createOverload = (eventLoopLagMaxMs: number) => {
+export function createOverload(eventLoopLagMaxMs: number) {
   let overloadedMs = Number.NEGATIVE_INFINITY;
   return (waitedMs: number, nowMs: number): LoadLevel => {
     if (waitedMs <= eventLoopLagMaxMs && nowMs - overloadedMs > calmMs) return 0;
@@ -139,7 +139,7 @@ export const createOverload = (eventLoopLagMaxMs: number) => {
     overloadedMs = nowMs;
     return 2;
   };
-};
+}
 
 /** No rejection waits for longer. */
 const waitMaxMs = 4_000;
@@ -153,7 +153,7 @@ const tickMs = 20;
  * Holds back rejections. One costs nearly as much as an answer, and a client that gets it at once may ask again at once: thousands would keep a server busy
  * with rejections alone. They go out in the order in which requests came, evenly, and faster once more of them are held.
  */
-export const createRejections = <T>(monotonicMs: () => number, isUrgent: () => boolean, reject: (shed: T) => void) => {
+export function createRejections<T>(monotonicMs: () => number, isUrgent: () => boolean, reject: (shed: T) => void) {
   let held: T[] = [];
   let timer: NodeJS.Timeout | undefined;
   let [lastMs, due, perMs] = [0, 0, 0];
@@ -179,4 +179,4 @@ export const createRejections = <T>(monotonicMs: () => number, isUrgent: () => b
     [lastMs, due, perMs] = [monotonicMs(), 0, perSecondMin / 1_000];
     timer = setInterval(release, tickMs);
   };
-};
+}

@@ -138,7 +138,7 @@ export const withinDeadline = (answer: Promise<Answer>): Promise<Answer> =>
 /** Made once: to note where it was thrown costs as much as the rest of the answer. */
 const overloaded = errorOf('overloaded');
 
-export const createPipeline = (parts: PipelineParts): Pipeline => {
+export function createPipeline(parts: PipelineParts): Pipeline {
   const { admission, readQuery, handlers, intercept } = parts;
 
   const pass = (exchange: Exchange, clockOffsetMs = 0): Answer | Promise<Answer> => {
@@ -201,7 +201,7 @@ export const createPipeline = (parts: PipelineParts): Pipeline => {
     else sendOrFail(replies, exchange, answer);
   };
   return { handle, activeRequests: () => active };
-};
+}
 
 /** Fails requests, those that are shed in their turn. */
 const holdRejections = (

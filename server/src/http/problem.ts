@@ -8,7 +8,7 @@ import type { Answer } from './answer.ts';
 const damagedText = 'A record needed for this answer is damaged in the store.';
 
 /** Names an error as the API does. */
-export const toApiError = (error: unknown): ApiError => {
+export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof CorruptRecordError)
     return new ApiError(
@@ -19,7 +19,7 @@ export const toApiError = (error: unknown): ApiError => {
     );
   if (error instanceof StoreError) return errorOf('store_unavailable', {}, { cause: error });
   return errorOf('internal_error', {}, { cause: error });
-};
+}
 
 /** The answer that an error becomes. */
 export type ErrorAnswer = Answer & { readonly body: string };
@@ -28,7 +28,7 @@ export type ErrorAnswer = Answer & { readonly body: string };
 const upgradeHeaders = ['Upgrade', 'websocket', 'Sec-WebSocket-Version', '13'];
 
 /** Renders an error. 429 and 503 carry `retryAfterSeconds`. */
-export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer => {
+export function toProblem(error: ApiError, requestId: string, retryAfterSeconds: number): ErrorAnswer {
   const { code, message } = error;
   const { allow, ...details } = error.details;
   const headers: string[] = [];
@@ -39,7 +39,7 @@ export const toProblem = (error: ApiError, requestId: string, retryAfterSeconds:
   const body = JSON.stringify(toErrorJson({ code, message, details }, requestId));
   const answer = { status, body, cacheControl: 'no-store', headers };
   return asciiText.test(body) ? { ...answer, ascii: true } : answer;
-};
+}
 
 /** Nearly all errors are, and go out in one write. */
 const asciiText = /^[\x20-\x7e]*$/;

@@ -11,7 +11,7 @@ const aheadMs = 90 * dayMs;
 const perKindMax = 10;
 
 /** The changes, latest first; what is expected comes before what has happened. */
-export const recentChanges = ({ streams, signerSets }: AdminSnapshot, nowMs: number): readonly Change[] => {
+export function recentChanges({ streams, signerSets }: AdminSnapshot, nowMs: number): readonly Change[] {
   const found = new Map<Change['kind'], Change[]>();
   const add = (kind: Change['kind'], at: string | null, subject: Omit<Change, 'kind' | 'at'>): void => {
     const ms = at === null ? Number.NaN : Date.parse(at);
@@ -35,6 +35,6 @@ export const recentChanges = ({ streams, signerSets }: AdminSnapshot, nowMs: num
   return [...found.values()]
     .flatMap((changes) => changes.sort(nearest).slice(0, perKindMax))
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
-};
+}
 
 const distance = ({ at }: Change, nowMs: number): number => Math.abs(Date.parse(at) - nowMs);

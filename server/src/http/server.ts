@@ -78,12 +78,12 @@ const serverOptions = {
 /** More headers than this are rejected, by us: some Node releases drop the rest in silence, others close the connection. */
 const headersMax = 200;
 
-export const openHttpServer = async (
+export async function openHttpServer(
   options: ListenOptions,
   handle: Pipeline['handle'],
   newRequestId: () => string,
   tell: (event: ListenerEvent) => void = () => {},
-): Promise<HttpListener> => {
+): Promise<HttpListener> {
   const refuse = createRefuse(newRequestId, tell, options.tls !== undefined);
   const { writeAnswer } = createAnswerWriter();
   const guarded: Pipeline['handle'] = (request, response, upgrade) => {
@@ -146,7 +146,7 @@ export const openHttpServer = async (
       'setSecureContext' in server &&
       (server as ReturnType<typeof createHttpsServer>).setSecureContext({ ...tlsOptions, ...tls }), // with TLS options it is one
   };
-};
+}
 
 const listen = (server: Server, { host, port }: ListenOptions, tell: (event: ListenerEvent) => void): Promise<void> =>
   new Promise((resolve, reject) => {

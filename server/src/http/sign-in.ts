@@ -17,13 +17,13 @@ export type SignIn = {
 const attemptsPerSecond = 20;
 
 /** Puts the exchange before other requests. */
-export const withSignIn = (
+export function withSignIn(
   handle: Pipeline['handle'],
   { codes, credentials }: SignIn,
   newRequestId: () => string,
   observe: (event: RequestEvent) => void,
   monotonicMs: () => number = () => performance.now(),
-): Pipeline['handle'] => {
+): Pipeline['handle'] {
   const attempts = createRateLimiter(1);
   const exchange = ({ headers }: IncomingMessage): object => {
     const { 'x-sign-in-code': code, 'sec-fetch-site': site = 'same-origin' } = headers;
@@ -60,7 +60,7 @@ export const withSignIn = (
       answer(error.code, status, body, headers);
     }
   };
-};
+}
 
 /** Without the CORS headers of other answers: no other site may read this one. */
 const send = (

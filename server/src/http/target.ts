@@ -83,12 +83,12 @@ export type OtherTarget = Allowed | Found;
  * The route of a target and method, or else the file of the path. OPTIONS has none: it is answered for the path alone. Files are looked
  * for last, so that they cost the routes nothing and can take none of them over.
  */
-export const matchRoute = (
+export function matchRoute(
   method: string,
   { path, query }: Target,
   findFile?: FindFile,
   request: Asking = nobody,
-): Known | OtherTarget => {
+): Known | OtherTarget {
   const known = byPath.get(path) ?? [];
   const match = known.find(
     ({ route, hasForm }) =>
@@ -108,7 +108,7 @@ export const matchRoute = (
   const allow = [...new Set(methods), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return { allow };
   throw new ApiError('method_not_allowed', `This path answers ${allow}.`, { allow });
-};
+}
 
 /** Who asks. Their headers are parsed only for addresses that nothing answers. */
 type Asking = { readonly headers: { readonly accept?: string | undefined } };

@@ -111,7 +111,7 @@ const pieceLines = 32;
 /** An append takes no further batch once it has this many lines. */
 const appendLines = 256;
 
-export const createIngest = (parts: IngestParts): Ingest => {
+export function createIngest(parts: IngestParts): Ingest {
   const { store, view, verifier, rules, observe } = parts;
   const useSigners = () => verifier.use(view.current().signerSets);
   useSigners();
@@ -192,7 +192,7 @@ export const createIngest = (parts: IngestParts): Ingest => {
       await verifier.close();
     },
   };
-};
+}
 
 // Any error rejects its line alone: one that failed the batch would fail it again at every retry.
 const reject = (text: string, thrown: unknown, report?: NewReport, statedFeedId = report?.feedId): RejectedLine => ({
@@ -390,12 +390,12 @@ const retryMsDefault = 1_000;
  * Submits reports until the store takes them, for a network within this process, whose reports nobody would send again: a failure that passes is waited
  * out until the signal is aborted; any other is thrown.
  */
-export const submitPatiently = async (
+export async function submitPatiently(
   ingest: Pick<Ingest, 'submit'>,
   lines: readonly string[],
   signal: AbortSignal,
   retryMs = retryMsDefault,
-): Promise<readonly LineResult[]> => {
+): Promise<readonly LineResult[]> {
   for (;;) {
     try {
       return await ingest.submit(lines, 1);
@@ -405,4 +405,4 @@ export const submitPatiently = async (
       if (signal.aborted) throw error;
     }
   }
-};
+}

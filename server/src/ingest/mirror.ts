@@ -47,7 +47,7 @@ export const mirrorStreamsMax = 10_000;
 const retentionMarginMs = 60_000;
 
 /** Remembers the start of each stream, and says where it resumes. In the order asked for. Durable when it resolves. */
-export const resumeMirror = async (context: MirrorContext, request: MirrorRequest): Promise<readonly MirrorPlace[]> => {
+export async function resumeMirror(context: MirrorContext, request: MirrorRequest): Promise<readonly MirrorPlace[]> {
   const { admin } = context.store;
   const [streams, mirrored] = await Promise.all([admin.list('stream'), admin.list('mirror')]);
   const statuses = new Map(streams.map(({ feedId, status }) => [feedId, status]));
@@ -65,7 +65,7 @@ export const resumeMirror = async (context: MirrorContext, request: MirrorReques
     if (record === undefined) return { feedId, status, from: null, start: null, until: null };
     return { feedId, status, from: record.from, ...findPlace(context, record) };
   });
-};
+}
 
 const planRecord = async (
   context: MirrorContext,

@@ -20,9 +20,7 @@ export type QueueParts<Key, Item, Ready, Result> = {
 };
 
 /** A queue in which every sender is an object, its key. Jobs without a key are those of one more sender. */
-export const createKeyedQueue = <Key extends object, Item, Ready, Result>(
-  parts: QueueParts<Key, Item, Ready, Result>,
-) => {
+export function createKeyedQueue<Key extends object, Item, Ready, Result>(parts: QueueParts<Key, Item, Ready, Result>) {
   /** `jobs` are those that are not being finished, in order; `held` counts the items in the queue. Behind a `failure` nothing may be stored (D102). */
   type Sender = { readonly key: Key | undefined; jobs: Job[]; held: number; failure?: unknown };
   /** `next` is where its next piece begins. */
@@ -186,7 +184,7 @@ export const createKeyedQueue = <Key extends object, Item, Ready, Result>(
       });
     },
   };
-};
+}
 
 const isOutside = ({ hasEntered }: { readonly hasEntered: boolean }): boolean => !hasEntered;
 

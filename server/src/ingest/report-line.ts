@@ -24,14 +24,14 @@ export type LineResult = {
 export const lineCharactersMax = 16_384;
 
 /** Reads a line: a report as on the wire, or `{"report": …}` around one. */
-export const parseReportLine = (text: string): ReportLine => {
+export function parseReportLine(text: string): ReportLine {
   const value = parseJson(text);
   const report = isObject(value) && isObject(value.report) ? value.report : value;
   if (!isObject(report)) throw new Rejection('malformed_line', 'It must be an object.');
   const { fullReport, feedID, validFromTimestamp, observationsTimestamp } = report;
   if (typeof fullReport !== 'string') throw new Rejection('malformed_line', 'It must have fullReport, a text.');
   return { fullReport, feedID, validFromTimestamp, observationsTimestamp };
-};
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -26,7 +26,7 @@ type Channel = ThreadChannel<VerifierRequest, readonly Verdict[]>;
  * Starts a thread, and the others with the first reports: each takes a tenth of a second of CPU (D212). With none, this process verifies. `onEnded`
  * is called with the reason when one ends that was not closed.
  */
-export const openVerifier = (threadCount: number, onEnded: (why: string) => void = () => {}): Verifier => {
+export function openVerifier(threadCount: number, onEnded: (why: string) => void = () => {}): Verifier {
   let signerSets: SignerSets = new Map();
   const openThread = (isFirst: boolean): Channel =>
     openChannel<VerifierRequest, readonly Verdict[]>({
@@ -67,7 +67,7 @@ export const openVerifier = (threadCount: number, onEnded: (why: string) => void
       await Promise.all(threads.map(({ close }) => close()));
     },
   };
-};
+}
 
 /** One chunk after the other, with other work between them: each takes this process about as long as a request may take. */
 const openOwnLoop = (): Channel => {

@@ -55,7 +55,7 @@ const apartMs = 50;
 /** The share of the drain time in which connections are ended; the rest is for clients to close. */
 const tellingShare = 0.75;
 
-export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared }: ConnectionsOptions) => {
+export function createConnections({ perAccountMax, accessOf, monotonicMs, shared }: ConnectionsOptions) {
   const open = new Map<LiveConnection, Opened>();
   const perAccount = new Map<string, number>();
   let draining = false;
@@ -124,7 +124,7 @@ export const createConnections = ({ perAccountMax, accessOf, monotonicMs, shared
       });
     },
   };
-};
+}
 
 const maySee = ({ secretId, feedIds }: Opened, access: Access | undefined): boolean => {
   if (access === undefined || secretId === undefined || !access.secretIds.includes(secretId)) return false;

@@ -22,7 +22,7 @@ const idPattern = /^[A-Za-z0-9_-]{22}$/;
 /** Ids before they were encrypted. */
 const plainPattern = /^[0-9]{1,15}$/;
 
-export const createEventIds = ({ epoch, key }: Lineage): EventIds => {
+export function createEventIds({ epoch, key }: Lineage): EventIds {
   // ECB, since each id is one block; both work block by block without a state.
   const cipher = createCipheriv('aes-128-ecb', key, null).setAutoPadding(false);
   const decipher = createDecipheriv('aes-128-ecb', key, null).setAutoPadding(false);
@@ -47,4 +47,4 @@ export const createEventIds = ({ epoch, key }: Lineage): EventIds => {
       return isOurs ? block.readUIntBE(positionAt, positionBytes) : 'foreign';
     },
   };
-};
+}

@@ -41,14 +41,14 @@ export type EventReader = {
 };
 
 /** Runs a stream whose head was sent. Calls `onClose` once, at its end. */
-export const holdEventStream = (
+export function holdEventStream(
   parts: EventStreamParts,
   response: ServerResponse,
   { userId, feedIds, after }: EventReader,
   tally: Tally,
   onClose: () => void,
   openInterceptor?: (target: InterceptedTarget) => LiveInterceptor,
-): LiveConnection => {
+): LiveConnection {
   const { delivery, rules, monotonicMs } = parts;
   let position = typeof after === 'number' ? after : delivery.position();
   let commentedMs = monotonicMs();
@@ -123,7 +123,7 @@ export const holdEventStream = (
       write(comment);
     },
   };
-};
+}
 
 /** Tells a client to read pages for what came before a position. */
 const missedEvent = ({ eventIds }: EventStreamParts, position: number): string =>

@@ -43,13 +43,13 @@ const batchMax = 64;
 const retryMs = 200;
 
 /** Starts to follow. Reports that were stored before this was called are not delivered. */
-export const openLiveDelivery = async ({
+export async function openLiveDelivery({
   reports,
   eventIds,
   feedIds,
   onDelivered,
   onTrouble,
-}: LiveDeliveryOptions): Promise<LiveDelivery> => {
+}: LiveDeliveryOptions): Promise<LiveDelivery> {
   const isNew = createOrder((feedId) => reports.latest(feedId)?.observationsMs, feedIds);
   const groups = createGroups();
   const deliver = createDelivery(groups.wanting, eventIds, isNew, onDelivered);
@@ -113,7 +113,7 @@ export const openLiveDelivery = async ({
       stop();
     },
   };
-};
+}
 
 /** Which reports go out in which form: observations strictly grow within a stream, in the unit that the form shows. Events have all. */
 const createOrder = (newestOf: (feedId: FeedId) => number | undefined, feedIds: Iterable<FeedId>) => {

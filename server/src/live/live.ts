@@ -55,7 +55,7 @@ const routeOfForm = { seconds: 'socket', milliseconds: 'socketMs', event: 'repor
   keyof LiveHandlers
 >;
 
-export const openLive = async (options: LiveOptions): Promise<Live> => {
+export async function openLive(options: LiveOptions): Promise<Live> {
   const { store, view, rules, longWork, nowMs, monotonicMs, observe, onTrouble, openInterceptor } = options;
   const connections = createConnections({
     perAccountMax: rules.socketsPerAccount,
@@ -97,7 +97,7 @@ export const openLive = async (options: LiveOptions): Promise<Live> => {
       delivery.close();
     },
   };
-};
+}
 
 const accessOf = (view: AdminView, userId: string): Access | undefined => {
   const { accounts, streams } = view.current();

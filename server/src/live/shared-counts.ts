@@ -19,7 +19,7 @@ const setOrForget = (counts: Map<string, number>, [userId, count]: AccountCount)
   else counts.set(userId, count);
 };
 
-export const createSharedCounts = (): SharedCounts => {
+export function createSharedCounts(): SharedCounts {
   const elsewhere = new Map<string, number>();
   let changed = new Map<string, number>();
   return {
@@ -34,10 +34,10 @@ export const createSharedCounts = (): SharedCounts => {
       for (const one of counts) setOrForget(elsewhere, one);
     },
   };
-};
+}
 
 /** Where processes meet. One that leaves takes its connections with it. */
-export const createCountExchange = () => {
+export function createCountExchange() {
   const members = new Map<number, { readonly own: Map<string, number>; readonly news: Set<string> }>();
   const others = (member: number, userId: string): number =>
     [...members].reduce((sum, [id, { own }]) => (id === member ? sum : sum + (own.get(userId) ?? 0)), 0);
@@ -74,4 +74,4 @@ export const createCountExchange = () => {
     /** What has changed among the others since the last call. */
     collect,
   };
-};
+}

@@ -36,7 +36,7 @@ export type SocketConnection = LiveConnection & {
 };
 
 /** Rejects a handshake that no WebSocket client sends. */
-export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
+export function checkHandshake(upgrade: Upgrade | undefined): Upgrade {
   const {
     upgrade: wanted,
     'sec-websocket-key': key,
@@ -56,7 +56,7 @@ export const checkHandshake = (upgrade: Upgrade | undefined): Upgrade => {
       'Sec-WebSocket-Protocol',
     );
   return upgrade;
-};
+}
 
 const headerError = (
   code: 'missing_header' | 'malformed_header',
@@ -77,7 +77,7 @@ const areProtocols = (header: string): boolean => {
 const neverSilent = (): boolean => false;
 
 /** Creates the function that completes handshakes; it calls `onClose` once, with the close code. */
-export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) => {
+export function createWebSockets(rules: SocketRules, monotonicMs: () => number) {
   let extra: readonly string[] = [];
   const server = new WebSocketServer({
     noServer: true,
@@ -107,7 +107,7 @@ export const createWebSockets = (rules: SocketRules, monotonicMs: () => number) 
     if (connection !== undefined) return connection;
     throw new Error('A handshake that was checked was not completed.'); // the connection is gone, or our check is not ws's
   };
-};
+}
 
 type SocketParts = {
   readonly webSocket: WebSocket;

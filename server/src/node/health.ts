@@ -35,16 +35,16 @@ export const checksOf = (
 });
 
 /** What does not work, though the node serves. */
-export const describeDegradation = (
+export function describeDegradation(
   store: Store,
   publicListener: PublicListener,
   following: TroubleWatch,
-): readonly string[] => {
+): readonly string[] {
   const all = new Map([...store.damage(), ...publicListener.damage()].map((one) => [`${one.table} ${one.key}`, one]));
   const stops = describeStops(store, ['administration']);
   const behind = publicListener.live === undefined ? following.describe() : [];
   return [...stops, ...behind, ...describeDamage([...all.values()]), ...publicListener.degraded()];
-};
+}
 
 /** Damaged records, the first few by name. One in a stream is no reason to take a node away from all others. */
 const describeDamage = (damage: readonly Damage[]): readonly string[] => {

@@ -52,7 +52,7 @@ export type Log = {
 };
 
 /** Opens a log. */
-export const openLog = (options: LogOptions): Log => {
+export function openLog(options: LogOptions): Log {
   const timeOf = createClockText();
   const destination =
     options.destination ??
@@ -102,7 +102,7 @@ export const openLog = (options: LogOptions): Log => {
       await (destination.close ?? destination.flushSync)?.();
     },
   };
-};
+}
 
 /** The text of a timestamp; its seconds are rendered once a second, which takes a third off a line. */
 const createClockText = (): ((ms: number) => string) => {
@@ -258,7 +258,7 @@ const writingLine = (told: Writing): Line => {
 
 type Told = Exclude<StoreEvent, { kind: 'committed' | 'staleReaders' }>;
 
-export const storeLine = (told: Told): Line => {
+export function storeLine(told: Told): Line {
   switch (told.kind) {
     case 'damaged':
     case 'endedUnexpectedly':
@@ -286,7 +286,7 @@ export const storeLine = (told: Told): Line => {
     case 'commitsLost':
       return lossLine(told);
   }
-};
+}
 
 const reloadedLine = ({ kind: event, settings, certificate }: Extract<Observation, { kind: 'reloaded' }>): Line => {
   const shown = certificate && { certificate: { names: cut(certificate.names), validTo: certificate.validTo } };

@@ -64,7 +64,7 @@ export type Metrics = {
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Creates the metrics of this process, with their own registry. */
-export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): Metrics => {
+export function createMetrics({ readings, ofProcess = true }: MetricsOptions): Metrics {
   const registry = new Registry();
   const requests = createRequestMetrics(registry);
   const countReports = createReportCounts(registry);
@@ -129,7 +129,7 @@ export const createMetrics = ({ readings, ofProcess = true }: MetricsOptions): M
     },
     values: async () => toValues(await registry.getMetricsAsJSON()),
   };
-};
+}
 
 // OpenTelemetry's buckets, and three below them: reads here take less than a millisecond.
 const bucketSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

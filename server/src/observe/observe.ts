@@ -85,7 +85,7 @@ export const countedCodes = {
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 /** Passes each observation to every listener. Never throws: when a listener fails, the others get a warning. */
-export const createObserver = (listeners: readonly Listener[]): Listener => {
+export function createObserver(listeners: readonly Listener[]): Listener {
   const tryToTell = (listener: Listener, observation: Observation): { readonly error: unknown } | undefined => {
     try {
       listener(observation);
@@ -104,4 +104,4 @@ export const createObserver = (listeners: readonly Listener[]): Listener => {
         if (other !== listener) tryToTell(other, { kind: 'warning', code: 'listener_failed', message, ...failure });
     }
   };
-};
+}

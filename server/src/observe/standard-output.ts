@@ -35,7 +35,7 @@ const descriptor = 1;
 
 const isBusy = (error: unknown): boolean => ['EAGAIN', 'EBUSY'].includes((error as NodeJS.ErrnoException).code ?? ''); // of a system call
 
-export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogDestination => {
+export function openStandardOutput({ onLost, onDropped }: OutputListeners): LogDestination {
   void process.stdout; // from here on a pipe does not block: a process cannot end while a write to one that is full waits
   /** Whole lines as text, of which the last piece still grows; as bytes, what was taken and not written. */
   let pieces: (string | Buffer)[] = [];
@@ -134,4 +134,4 @@ export const openStandardOutput = ({ onLost, onDropped }: OutputListeners): LogD
       letGo();
     },
   };
-};
+}

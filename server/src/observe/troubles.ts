@@ -50,7 +50,7 @@ const describeReloads = (observation: Observation): string | undefined => {
 };
 
 /** Everything else. `onChange` as above. */
-export const watchTroubles = (onChange: OnChange = () => {}): TroubleWatch => {
+export function watchTroubles(onChange: OnChange = () => {}): TroubleWatch {
   const watches = [describeReloads, describeDurability, describeLosses].map((describe) =>
     watchTrouble(describe, onChange),
   );
@@ -60,4 +60,4 @@ export const watchTroubles = (onChange: OnChange = () => {}): TroubleWatch => {
     },
     describe: () => watches.flatMap((watch) => watch.describe()),
   };
-};
+}

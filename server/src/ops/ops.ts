@@ -40,7 +40,7 @@ const isLocal = (host: string): boolean =>
   isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !host.includes('.') || /\.(?:internal|local|localhost)$/.test(host);
 
 /** Looks at the headers of a request; `names` are the other names that the listener is reached by. Undefined lets it in. */
-export const createPageCheck = (names: readonly string[]) => {
+export function createPageCheck(names: readonly string[]) {
   const known = new Set(names.map((name) => name.toLowerCase()));
   return (headers: IncomingHttpHeaders): PageRefusal | undefined => {
     const site = headers['sec-fetch-site'];
@@ -56,7 +56,7 @@ export const createPageCheck = (names: readonly string[]) => {
       message: `The private listener does not answer for the host ${host.slice(0, 253)}. Use an IP address or a local name, or add it to the setting opsHosts.`,
     };
   };
-};
+}
 
 /** Why this process should get no requests; undefined when it may. A throw or silence counts as a reason. */
 export type ReadyCheck = () => string | undefined | Promise<string | undefined>;
@@ -122,7 +122,7 @@ const serverOptions = {
 } as const;
 
 /** Listens until closed. */
-export const openOpsListener = async (options: OpsOptions): Promise<OpsListener> => {
+export async function openOpsListener(options: OpsOptions): Promise<OpsListener> {
   const { host, port, observe, tls, closeMaxMs = closeMaxMsDefault } = options;
   const descriptors = watchDescriptors(observe);
   const handle = inTurn(createOpsHandler(options, descriptors));
@@ -164,7 +164,7 @@ export const openOpsListener = async (options: OpsOptions): Promise<OpsListener>
     close: (ms = closeMaxMs) => closeServer(server, connectionLimits, ms),
     useTls: (renewed) => secure?.setSecureContext({ ...tlsOptions, ...renewed }),
   };
-};
+}
 
 /** Answers what no handler sees, in its turn, and closes the connection. */
 function refuse(socket: Socket, error: ApiError): void {
@@ -309,7 +309,7 @@ const send = (request: IncomingMessage, response: ServerResponse, answer: OpsAns
 };
 
 /** Why this process is not ready; a check may take this long. */
-export const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: number): Promise<readonly string[]> => {
+export async function findReasons(checks: OpsOptions['checks'], answerMaxMs: number): Promise<readonly string[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
       try {
@@ -321,7 +321,7 @@ export const findReasons = async (checks: OpsOptions['checks'], answerMaxMs: num
     }),
   );
   return found.flat();
-};
+}
 
 /** Throws when the promise takes longer than `ms`. */
 const orFailAfter = async <T>(ms: number, promise: Promise<T>): Promise<T> => {

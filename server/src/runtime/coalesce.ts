@@ -1,7 +1,7 @@
 // Coalesces concurrent calls: those that arrive while a run is under way share the next one.
 
 /** Runs one step at a time; calls during a step share the next one. */
-export const createCoalescer = (step: () => Promise<void>) => {
+export function createCoalescer(step: () => Promise<void>) {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;
   let stopped = false;
@@ -30,4 +30,4 @@ export const createCoalescer = (step: () => Promise<void>) => {
       await (next ?? running)?.catch(() => {});
     },
   };
-};
+}

@@ -3,7 +3,7 @@
 export const timedOut = Symbol('timed out');
 
 /** What the promise resolves to or throws, or `timedOut` after `ms`. The work is not stopped; its later result or error is ignored. */
-export const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> => {
+export async function within<T>(ms: number, promise: PromiseLike<T>): Promise<T | typeof timedOut> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<typeof timedOut>((resolve) => {
     // A result that arrived while this process was blocked still counts: it is processed before `setImmediate`.
@@ -14,13 +14,13 @@ export const within = async <T>(ms: number, promise: PromiseLike<T>): Promise<T 
   } finally {
     clearTimeout(timer);
   }
-};
+}
 
 const sources = new WeakMap<AbortSignal, readonly AbortSignal[]>();
 
 /** `AbortSignal.any`, which on Node 20 does not hold the signals: a timeout that nobody else holds is collected, and never fires. */
-export const anySignal = (signals: readonly AbortSignal[]): AbortSignal => {
+export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
   const any = AbortSignal.any([...signals]);
   sources.set(any, signals);
   return any;
-};
+}

@@ -25,9 +25,9 @@ export type FailureState<Cause> = {
   readonly close: () => void;
 };
 
-export const createFailureState = <Cause extends string | Error>(
+export function createFailureState<Cause extends string | Error>(
   options: FailureStateOptions<Cause>,
-): FailureState<Cause> => {
+): FailureState<Cause> {
   const { graceMs = 0, attemptsMin = 1, began, continued, ended, nowMs = () => performance.now() } = options;
   let failing: { readonly sinceMs: number; attempts: number } | undefined;
   let current: Cause | undefined;
@@ -57,4 +57,4 @@ export const createFailureState = <Cause extends string | Error>(
       isClosed = true;
     },
   };
-};
+}

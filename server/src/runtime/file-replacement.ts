@@ -34,20 +34,20 @@ const retryMs = 20;
 const linksMax = 40;
 
 /** The file that a path leads to through symbolic links, whether or not it exists; the path as given if it is not a link. */
-export const followLinks = (path: string, links = linksMax): string => {
+export function followLinks(path: string, links = linksMax): string {
   const isLink = links > 0 && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return isLink ? followLinks(resolve(realpathSync(dirname(path)), readlinkSync(path)), links - 1) : path;
-};
+}
 
 /**
  * Replaces a file with the text that `change` returns, which must read the file itself: no other process replaces it meanwhile. A link stays a
  * link, and owner and mode stay; a new file is for its owner only. Throws `FileBusyError` if another process does not finish within `waitMaxMs`.
  */
-export const replaceFile = async (
+export async function replaceFile(
   path: string,
   change: () => string | Promise<string>,
   waitMaxMs = busyMaxMs,
-): Promise<void> => {
+): Promise<void> {
   const target = followLinks(path);
   const unlock = await lockFile(target, waitMaxMs);
   try {
@@ -64,7 +64,7 @@ export const replaceFile = async (
   } finally {
     unlock();
   }
-};
+}
 
 const lockFile = async (target: string, waitMaxMs: number): Promise<() => void> => {
   const busy = (pid: number) =>
@@ -86,7 +86,7 @@ export type Draft = {
 };
 
 /** Opens the draft of a file, for its owner only unless it has a `mode`. Throws if something has the temporary name: it may be a link. */
-export const openDraft = async (path: string, temporary: string, mode = 0o600): Promise<Draft> => {
+export async function openDraft(path: string, temporary: string, mode = 0o600): Promise<Draft> {
   const handle = await open(temporary, 'wx', mode);
   return {
     handle,
@@ -101,10 +101,10 @@ export const openDraft = async (path: string, temporary: string, mode = 0o600): 
       await rm(temporary, { force: true });
     },
   };
-};
+}
 
 /** Makes a file for its owner only, whole or not at all, and durable, with the owner of the one that it is to replace. False when something is there, which is never touched. */
-export const createPrivateFile = (path: string, text: string, replaced?: string): boolean => {
+export function createPrivateFile(path: string, text: string, replaced?: string): boolean {
   const file = openNew(path);
   if (file === undefined) return false;
   try {
@@ -119,16 +119,16 @@ export const createPrivateFile = (path: string, text: string, replaced?: string)
   }
   syncFolder(path);
   return true;
-};
+}
 
 /** Writes all bytes where a file is: one system call may write a part, for example just before the disk is full. Throws the system's error. */
-export const writeAll = (
+export function writeAll(
   file: number,
   bytes: Uint8Array,
   write: (file: number, bytes: Uint8Array, offset: number) => number = writeSync,
-): void => {
+): void {
   for (let done = 0; done < bytes.length; ) done += write(file, bytes, done);
-};
+}
 
 /** Makes the entry of a file durable. */
 const syncFolder = (path: string): void => {

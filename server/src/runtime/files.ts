@@ -3,7 +3,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** What happened to a file; the system's own text where it is none of the usual cases. */
-export const describeFileFailure = (path: string, cause: unknown): string => {
+export function describeFileFailure(path: string, cause: unknown): string {
   const { code, message } = Object(cause) as { readonly code?: string; readonly message?: string }; // whatever was thrown: both may be absent
   switch (code) {
     case 'ENOENT':
@@ -25,7 +25,7 @@ export const describeFileFailure = (path: string, cause: unknown): string => {
     default:
       return `${path}: ${message ?? String(cause)}`;
   }
-};
+}
 
 const isFolder = (path: string): boolean => {
   try {
@@ -39,7 +39,7 @@ const isFolder = (path: string): boolean => {
  * Makes a folder, and those above it, one by one: of `mkdirSync` with `recursive`, Node 20 gives ENOENT for a read-only file system and for a link that leads
  * nowhere, and does not return for a folder in `/proc`. Returns the first one that was made; undefined where all are there.
  */
-export const makeFolder = (path: string, mode = 0o777): string | undefined => {
+export function makeFolder(path: string, mode = 0o777): string | undefined {
   const make = (first: string | undefined): string | undefined => {
     try {
       mkdirSync(path, { mode });
@@ -56,17 +56,17 @@ export const makeFolder = (path: string, mode = 0o777): string | undefined => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw error; // of node:fs
     return make(makeFolder(above, mode));
   }
-};
+}
 
 /**
  * Does the mode of a file let others in? Modes mean nothing on Windows. What systemd hands over in `CREDENTIALS_DIRECTORY` is its service's
  * alone, by an access list that shows as mode 0440.
  */
-export const isOpenToOthers = (path: string, mode: number, env: NodeJS.ProcessEnv = process.env): boolean => {
+export function isOpenToOthers(path: string, mode: number, env: NodeJS.ProcessEnv = process.env): boolean {
   const { CREDENTIALS_DIRECTORY: handedOver } = env;
   if (process.platform === 'win32' || (handedOver && path.startsWith(`${handedOver}/`))) return false;
   return (mode & 0o077) !== 0;
-};
+}
 
 /**
  * The same of the private key of a certificate, where root may let a group read it: that is how services of a machine share one, by Debian's

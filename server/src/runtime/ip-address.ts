@@ -50,7 +50,7 @@ const withoutPort = (text: string): string => {
 export const isAddressOrPrefix = (text: string): boolean => parsePrefix(text) !== undefined;
 
 /** The addresses within any of these addresses and prefixes; throws for a text that is neither. */
-export const createAddressSet = (texts: readonly string[]): AddressSet => {
+export function createAddressSet(texts: readonly string[]): AddressSet {
   const prefixes = texts.map((text) => {
     const prefix = parsePrefix(text);
     if (prefix === undefined) throw new Error(`${text} is not an IP address or prefix.`);
@@ -61,7 +61,7 @@ export const createAddressSet = (texts: readonly string[]): AddressSet => {
     return bits !== undefined && prefixes.some((prefix) => matches(prefix, bits));
   });
   return { has };
-};
+}
 
 const matches = (prefix: AddressPrefix, bits: bigint): boolean => {
   const ignored = BigInt(addressBits - prefix.length);

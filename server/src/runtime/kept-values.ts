@@ -9,7 +9,7 @@ export type KeptValues<T, K = string> = {
 };
 
 /** Each for a while. */
-export const createKeptValues = <T>(keptMs: number, sizeMax: number, monotonicMs: () => number): KeptValues<T> => {
+export function createKeptValues<T>(keptMs: number, sizeMax: number, monotonicMs: () => number): KeptValues<T> {
   const kept = createBounded<string, { readonly value: T; readonly atMs: number }>(() => new Map(), sizeMax);
   return {
     get: (key) => {
@@ -18,7 +18,7 @@ export const createKeptValues = <T>(keptMs: number, sizeMax: number, monotonicMs
     },
     put: (key, value, size) => kept.put(key, { value, atMs: monotonicMs() }, size),
   };
-};
+}
 
 /** Each for as long as the object lives that is its key. */
 export const createValuesByObject = <K extends object, T>(sizeMax: number): KeptValues<T, K> =>
@@ -43,7 +43,7 @@ const createBounded = <K, T>(
 };
 
 /** Those used last: of at most twice `count` values, the older half is forgotten where it was not asked for since. None may be undefined. */
-export const createLastUsed = <K, V>(count: number) => {
+export function createLastUsed<K, V>(count: number) {
   let young = new Map<K, V>();
   let old = new Map<K, V>();
   const keep = (key: K, value: V): void => {
@@ -63,7 +63,7 @@ export const createLastUsed = <K, V>(count: number) => {
     },
     keep,
   };
-};
+}
 
 /** Characters of all remembered texts together: a megabyte, for some thousand targets. */
 const charactersMax = 1_000_000;
@@ -71,10 +71,10 @@ const charactersMax = 1_000_000;
 const keptMs = 60_000;
 
 /** Memoizes `work`, which must depend on the text alone and return immutable values. Errors are not kept. */
-export const memoise = <T>(
+export function memoise<T>(
   work: (text: string) => T,
   monotonicMs: () => number = () => performance.now(),
-): ((text: string) => T) => {
+): (text: string) => T {
   let known = new Map<string, T>();
   let characters = 0;
   let begunMs = Number.NEGATIVE_INFINITY;
@@ -92,4 +92,4 @@ export const memoise = <T>(
     known.set(text, result);
     return result;
   };
-};
+}

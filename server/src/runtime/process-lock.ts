@@ -20,7 +20,7 @@ type Holder = {
 };
 
 /** Takes a lock, or throws what `locked` makes of the pid of its living holder. Only one process at a time may be in here: the caller orders them. */
-export const claimLock = (path: string, token: string, locked: (pid: number) => Error): void => {
+export function claimLock(path: string, token: string, locked: (pid: number) => Error): void {
   const holder = readHolder(path);
   if (holder !== undefined && isAlive(holder, path)) throw locked(holder.pid);
   const { pid } = process;
@@ -33,10 +33,10 @@ export const claimLock = (path: string, token: string, locked: (pid: number) => 
     removeIfPossible(draft);
     throw error;
   }
-};
+}
 
 /** Takes a lock, as `claimLock`, for callers without an order of their own: a file that only one process can create gives them one. Returns the way to give it back. */
-export const acquireLock = async (path: string, locked: (pid: number) => Error): Promise<() => void> => {
+export async function acquireLock(path: string, locked: (pid: number) => Error): Promise<() => void> {
   const [turn, token] = [`${path}.turn`, randomUUID()];
   for (let file = openNew(turn); ; file = openNew(turn)) {
     if (file !== undefined) {
@@ -53,37 +53,37 @@ export const acquireLock = async (path: string, locked: (pid: number) => Error):
     removeIfPossible(turn);
   }
   return keepLock(path, token);
-};
+}
 
 /** Creates a file for its owner only, and opens it. Undefined if something is there, which is never opened: it may be a link that someone else made. */
-export const openNew = (path: string): number | undefined => {
+export function openNew(path: string): number | undefined {
   try {
     return openSync(path, 'wx', 0o600);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
     throw error;
   }
-};
+}
 
 /** Refreshes a lock that was taken. Returns the way to give it back. */
-export const keepLock = (path: string, token: string): (() => void) => {
+export function keepLock(path: string, token: string): () => void {
   const beat = setInterval(createBeat(path), beatMs).unref();
   return () => {
     clearInterval(beat);
     giveLockBack(path, token);
   };
-};
+}
 
 /** Removes a lock that is still one's own. */
-export const giveLockBack = (path: string, token: string): void => {
+export function giveLockBack(path: string, token: string): void {
   if (readHolder(path)?.token === token) removeIfPossible(path);
-};
+}
 
 /** Does a process that lives hold the lock? */
-export const isLocked = (path: string): boolean => {
+export function isLocked(path: string): boolean {
   const holder = readHolder(path);
   return holder !== undefined && isAlive(holder, path);
-};
+}
 
 const readHolder = (path: string): Holder | undefined => {
   try {

@@ -12,7 +12,7 @@ export type StartWatch = {
 const slowStartMs = 20_000;
 
 /** Watches a start that begins now; `say` gets one sentence at a time. */
-export const watchStart = (say: (text: string) => void, everyMs: number = slowStartMs): StartWatch => {
+export function watchStart(say: (text: string) => void, everyMs: number = slowStartMs): StartWatch {
   const startedMs = performance.now();
   const waiting = new Set<{ readonly name: string }>();
   const timer = setInterval(() => {
@@ -32,7 +32,7 @@ export const watchStart = (say: (text: string) => void, everyMs: number = slowSt
     },
     end: () => clearInterval(timer),
   };
-};
+}
 
 /** For starts without a user at a terminal. */
 export const unwatchedStart: StartWatch = { part: (_, open) => open(), end: () => {} };
@@ -40,6 +40,6 @@ export const unwatchedStart: StartWatch = { part: (_, open) => open(), end: () =
 const closeFailedMs = 5_000;
 
 /** Closes what a failed start has opened. It gives up after 5 s and never rejects, so that the start's own error is reported. */
-export const closeFailedStart = async (close: () => Promise<void>): Promise<void> => {
+export async function closeFailedStart(close: () => Promise<void>): Promise<void> {
   await within(closeFailedMs, close()).catch(() => {});
-};
+}

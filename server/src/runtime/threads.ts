@@ -9,7 +9,7 @@ import { timedOut, within } from './deadline.ts';
  * Starts a module next to the caller in a thread: `startThread('./x', import.meta.url, …)` takes x.ts or x.js as the caller is one.
  * Node 20 does not carry a loader into threads, so an unbuilt one registers tsx itself, unless it was bundled for the tests.
  */
-export const startThread = (module: string, callerUrl: string, workerData: unknown): Worker => {
+export function startThread(module: string, callerUrl: string, workerData: unknown): Worker {
   const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
   const entry = new URL(`${module}${extension}`, callerUrl).href;
   if (extension !== '.ts') return new Worker(new URL(entry), { workerData, ...ownOptions() });
@@ -21,7 +21,7 @@ export const startThread = (module: string, callerUrl: string, workerData: unkno
     workerData,
     execArgv: ['--conditions=source'],
   });
-};
+}
 
 /**
  * Threads and processes take over the options of this one. Where its program is text, by `--eval` or on stdin, `--input-type` is among
@@ -82,9 +82,9 @@ const closeMaxMsDefault = 10_000;
 const terminateMaxMs = 1_000;
 
 /** Starts a thread and keeps one running until closed. */
-export const openChannel = <Request, Answer, Remark = never>(
+export function openChannel<Request, Answer, Remark = never>(
   options: ChannelOptions<Request, Remark>,
-): ThreadChannel<Request, Answer> => {
+): ThreadChannel<Request, Answer> {
   const questions: Question<Answer>[] = [];
   const readiness = createReadiness();
   let worker: Worker | undefined;
@@ -151,7 +151,7 @@ export const openChannel = <Request, Answer, Remark = never>(
       if (worker !== undefined) await endThread(worker, last, options.closeMaxMs ?? closeMaxMsDefault);
     },
   };
-};
+}
 
 const describeEnd = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -180,12 +180,12 @@ const createReadiness = () => {
 };
 
 /** A module next to the caller as a program for child processes; without `execArgv` they inherit this process's. */
-export const programBeside = (
+export function programBeside(
   module: string,
   callerUrl: string,
-): { readonly exec: string; readonly execArgv?: readonly string[] } => {
+): { readonly exec: string; readonly execArgv?: readonly string[] } {
   const extension = callerUrl.slice(callerUrl.lastIndexOf('.'));
   const exec = fileURLToPath(new URL(`${module}${extension}`, callerUrl));
   if (extension !== '.ts') return { exec, ...ownOptions() };
   return { exec, execArgv: ['--conditions=source', '--import', import.meta.resolve('tsx')] };
-};
+}

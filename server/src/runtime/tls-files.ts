@@ -49,11 +49,11 @@ const readPrivateKey = (path: string): Buffer => {
 };
 
 /** Whom a certificate is for, and until when, ISO 8601. */
-export const describeCertificate = (pem: string | Buffer): { readonly names: string; readonly validTo: string } => {
+export function describeCertificate(pem: string | Buffer): { readonly names: string; readonly validTo: string } {
   const { subject, subjectAltName, validTo } = new X509Certificate(pem);
   const names = [subject?.replaceAll('\n', ', '), subjectAltName].filter((name) => name !== undefined).join(', ');
   return { names, validTo: new Date(validTo).toISOString() };
-};
+}
 
 /** When a certificate expires. */
 export const certificateEndMsOf = ({ cert }: { readonly cert: string | Buffer }): number =>

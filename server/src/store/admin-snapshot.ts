@@ -44,11 +44,11 @@ const load = async (admin: AdminStore): Promise<AdminSnapshot> => {
 };
 
 /** Loads the records and keeps them fresh. A reload that fails leaves the last good ones, and is tried again. */
-export const openAdminView = async (
+export async function openAdminView(
   admin: AdminStore,
   tell: (event: AdminReloadEvent) => void,
   { retryMs = 1_000, nowMs }: AdminViewTimes = {},
-): Promise<AdminView> => {
+): Promise<AdminView> {
   const report = (error: Error, isNews: boolean): void => tell({ kind: 'adminReloadFailed', error, isNews });
   const state = createFailureState<Error>({
     began: (error) => report(error, true),
@@ -103,4 +103,4 @@ export const openAdminView = async (
     onReload: listeners.listen,
     close,
   };
-};
+}

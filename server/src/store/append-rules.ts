@@ -7,16 +7,16 @@ import type { AppendOutcome, StoredReport, Window } from './store.ts';
 export type Neighbor = Window & { readonly fullReport?: Uint8Array | undefined };
 
 /** Why a report is not stored; undefined when it is, in a gap or in the place of a damaged one. */
-export const judgeReport = (
+export function judgeReport(
   report: StoredReport,
   neighbors: readonly Neighbor[],
-): Exclude<AppendOutcome, 'stored'> | undefined => {
+): Exclude<AppendOutcome, 'stored'> | undefined {
   const same = neighbors.find(({ observationsMs }) => observationsMs === report.observationsMs);
   if (same?.fullReport !== undefined)
     return isSameReport(same.fullReport, report.fullReport) ? 'duplicate' : 'conflict';
   const others = neighbors.filter(({ observationsMs }) => observationsMs !== report.observationsMs);
   return others.some((other) => isOverlapping(report, other)) ? 'overlap' : undefined;
-};
+}
 
 const isOverlapping = (a: Window, b: Window): boolean =>
   a.validFromMs <= b.observationsMs && b.validFromMs <= a.observationsMs;

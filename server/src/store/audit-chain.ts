@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, CorruptRecordError, type DamagedAuditEntry, StoreError } from './store.ts';
 
 /** SHA-256 over the entry's fields in a fixed order, hex. */
-export const auditHash = (entry: Omit<AuditEntry, 'hash'>): string => {
+export function auditHash(entry: Omit<AuditEntry, 'hash'>): string {
   const { sequence, previousHash, atMs, actor, action, detail } = entry;
   return createHash('sha256')
     .update(JSON.stringify([sequence, previousHash, atMs, actor, action, detail]))
     .digest('hex');
-};
+}
 
 type LastEntry = Pick<AuditEntry, 'sequence' | 'hash'> | undefined;
 
@@ -19,7 +19,7 @@ export const continuesLog = (last: LastEntry, entry: AuditEntry): boolean =>
   entry.hash === auditHash(entry);
 
 /** Throws unless entries continue a log. */
-export const requireChain = (last: LastEntry, entries: readonly AuditEntry[]): void => {
+export function requireChain(last: LastEntry, entries: readonly AuditEntry[]): void {
   let before = last;
   for (const entry of entries) {
     if (!continuesLog(before, entry))
@@ -29,14 +29,14 @@ export const requireChain = (last: LastEntry, entries: readonly AuditEntry[]): v
       );
     before = entry;
   }
-};
+}
 
 /** An entry, or what is wrong with it. */
-export const readAuditEntry = (sequence: number, decode: () => AuditEntry): AuditEntry | DamagedAuditEntry => {
+export function readAuditEntry(sequence: number, decode: () => AuditEntry): AuditEntry | DamagedAuditEntry {
   try {
     return decode();
   } catch (error) {
     if (error instanceof CorruptRecordError) return { sequence, damaged: error.message };
     throw error;
   }
-};
+}

@@ -13,7 +13,7 @@ export const quarantineLinesMax = 10_000;
 export const quarantineBytesMax = 16 * 2 ** 20;
 
 /** The newest lines of a batch that fit, in their order. */
-export const fitQuarantine = (rejected: readonly QuarantinedReport[]): readonly QuarantinedReport[] => {
+export function fitQuarantine(rejected: readonly QuarantinedReport[]): readonly QuarantinedReport[] {
   let bytes = 0;
   const newest = rejected.slice(-quarantineLinesMax);
   const firstOut = newest.findLastIndex((entry) => {
@@ -21,7 +21,7 @@ export const fitQuarantine = (rejected: readonly QuarantinedReport[]): readonly 
     return bytes > quarantineBytesMax;
   });
   return newest.slice(firstOut + 1);
-};
+}
 
 /** Days that are kept, the newest one before today included. */
 const usageDaysMax = 400;

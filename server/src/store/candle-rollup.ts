@@ -53,7 +53,7 @@ const smallerOf = (a: bigint, b: bigint): bigint => {
 };
 
 /** The roll-up of everything that two cover; they may lie in any order and among each other. */
-export const mergeRollups = (a: Rollup | undefined, b: Rollup): Rollup => {
+export function mergeRollups(a: Rollup | undefined, b: Rollup): Rollup {
   if (a === undefined) return b;
   const [first, last] = [b.firstMs < a.firstMs ? b : a, b.lastMs > a.lastMs ? b : a];
   return {
@@ -65,7 +65,7 @@ export const mergeRollups = (a: Rollup | undefined, b: Rollup): Rollup => {
     low: smallerOf(a.low, b.low),
     close: last.close,
   };
-};
+}
 
 /** The roll-up of prices; undefined without any. */
 export const rollUpAll = (prices: readonly PricedMoment[]): Rollup | undefined =>
@@ -75,7 +75,7 @@ export const rollUpAll = (prices: readonly PricedMoment[]): Rollup | undefined =
   );
 
 /** Adds a candle to those before it; one of the same bucket is merged into the last. */
-export const addCandle = (candles: Candle[], one: Candle): void => {
+export function addCandle(candles: Candle[], one: Candle): void {
   const last = candles.at(-1);
   if (last?.start !== one.start) candles.push(one);
   else
@@ -86,7 +86,7 @@ export const addCandle = (candles: Candle[], one: Candle): void => {
       close: one.close,
       reports: last.reports + one.reports,
     };
-};
+}
 
 /** Roll-ups of some seconds that begin from one second on, up to before another. */
 export type RollupRange = { readonly seconds: number; readonly from: number; readonly end: number };

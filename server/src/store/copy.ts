@@ -48,7 +48,7 @@ const linesPerBatch = 250;
 const damagedMax = 10_000;
 
 /** Copies everything; resolves when the copy is complete and compared. Throws for a target with other records. */
-export const copyStore = async (from: Store, to: Store, options: CopyOptions = {}): Promise<Copied> => {
+export async function copyStore(from: Store, to: Store, options: CopyOptions = {}): Promise<Copied> {
   const { isRepair = false } = options;
   const damage = createDamageList();
   const auditEntries = await copyAdministration(from.admin, to.admin, isRepair ? damage : undefined);
@@ -61,7 +61,7 @@ export const copyStore = async (from: Store, to: Store, options: CopyOptions = {
   // The copy of the log has named its first damaged entry.
   for (const found of await from.findDamage()) if (!isRepair || found.table !== 'audit') damage.add(found);
   return { ...copied, auditEntries, ...damage.found() };
-};
+}
 
 /** Damaged records, each once. */
 const createDamageList = () => {

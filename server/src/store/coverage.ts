@@ -28,7 +28,7 @@ const windowsPerPage = 1_100; // more than the 1,000 that a second can hold, and
 const secondOf = (ms: number): number => Math.floor(ms / 1_000);
 
 /** Follows windows through a range, ascending and without overlaps, and calls back with each gap before, between and after them. */
-export const createGapFinder = ({ from, to }: TimeRange, onGap: (from: number, to: number) => void) => {
+export function createGapFinder({ from, to }: TimeRange, onGap: (from: number, to: number) => void) {
   let next = from;
   const passTo = (end: number): void => {
     if (end >= next) onGap(next, end);
@@ -45,13 +45,13 @@ export const createGapFinder = ({ from, to }: TimeRange, onGap: (from: number, t
     },
     end: (): void => passTo(to),
   };
-};
+}
 
 /** Measures a range by the windows that touch it, in pages, ascending and without overlaps; others are skipped. */
-export const coverageOf = async (
+export async function coverageOf(
   pages: AsyncIterable<readonly Window[]> | Iterable<readonly Window[]>,
   { from, to }: TimeRange,
-): Promise<Coverage> => {
+): Promise<Coverage> {
   const gaps: CoverageGap[] = [];
   const intervals = createMedian();
   let [reports, missingSeconds, gapCount] = [0, 0, 0];
@@ -73,7 +73,7 @@ export const coverageOf = async (
   const coveredSeconds = to - from + 1 - missingSeconds;
   const completeness = coveredSeconds / (to - from + 1);
   return { from, to, reports, coveredSeconds, completeness, gapCount, gaps, medianIntervalMs: intervals.median() };
-};
+}
 
 // Counted by value: a stream has few different intervals, and a month of them would not fit in memory one by one.
 const createMedian = () => {

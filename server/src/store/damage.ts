@@ -59,7 +59,7 @@ export const failingOnDamage = (log: DamageLog): DamageLog => ({
 const damageMax = 1_000;
 
 /** Calls `tell` once for each corrupt record, with the number known so far. */
-export const createDamageLog = (tell: (damage: Damage, total: number) => void = () => {}): DamageLog => {
+export function createDamageLog(tell: (damage: Damage, total: number) => void = () => {}): DamageLog {
   const known = new Map<string, Damage>();
   const note = (damage: Damage): void => {
     const name = `${damage.table} ${damage.key}`;
@@ -80,4 +80,4 @@ export const createDamageLog = (tell: (damage: Damage, total: number) => void = 
       }
     },
   };
-};
+}

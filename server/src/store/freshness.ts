@@ -29,7 +29,7 @@ type Reports = Pick<ReportStore, 'newestMs' | 'latest'>;
  * The silence of a stream; undefined while its market is closed, by its usual hours or by a report of this session. What its interval is, the window of
  * its newest report says (D273).
  */
-export const silenceOf = (reports: Reports, stream: Stream, nowMs: number): Silence | undefined => {
+export function silenceOf(reports: Reports, stream: Stream, nowMs: number): Silence | undefined {
   const newestMs = reports.newestMs(stream.feedId);
   if (newestMs !== undefined && nowMs - newestMs <= silentMaxMs)
     return { silentMs: Math.max(0, nowMs - newestMs), maxMs: silentMaxMs };
@@ -40,7 +40,7 @@ export const silenceOf = (reports: Reports, stream: Stream, nowMs: number): Sile
   if (isClosed && newestMs >= openedMs) return undefined;
   const maxMs = Math.max(silentMaxMs, silentIntervalsMax * intervalMs);
   return { silentMs: nowMs - Math.max(newestMs, openedMs), maxMs };
-};
+}
 
 /** One that is damaged, or that this release cannot decode, says neither. */
 const describeNewest = (latest: () => LatestReport | undefined) => {
@@ -58,7 +58,7 @@ const describeNewest = (latest: () => LatestReport | undefined) => {
 };
 
 /** Looks at the newest report of each stream, in slices, so that no request waits for many streams. */
-export const readFreshness = async (reports: Reports, streams: Iterable<Stream>, nowMs: number): Promise<Freshness> => {
+export async function readFreshness(reports: Reports, streams: Iterable<Stream>, nowMs: number): Promise<Freshness> {
   const behind: Stream[] = [];
   let newestMs: number | undefined;
   let [silentMs, maxMs] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -75,7 +75,7 @@ export const readFreshness = async (reports: Reports, streams: Iterable<Stream>,
   }
   const lagMs = newestMs === undefined ? undefined : Math.max(0, nowMs - newestMs);
   return { lagMs, isLate: silentMs > maxMs, behind };
-};
+}
 
 /** Why reports are late; undefined when they are not. Where there is no report at all, there is nothing to be late. */
 export const lateReason = ({ lagMs = 0, isLate }: Pick<Freshness, 'lagMs' | 'isLate'>): string | undefined =>

@@ -56,12 +56,12 @@ export type CoverageReader = Pick<ReportStore, 'windows' | 'neighbours' | 'newes
 };
 
 /** Measures a range of one stream. */
-export const readHourCoverage = async (
+export async function readHourCoverage(
   reader: CoverageReader,
   feedId: FeedId,
   range: TimeRange,
   kept?: KeptGaps,
-): Promise<StreamCoverage> => {
+): Promise<StreamCoverage> {
   const newestMs = reader.newestMs(feedId);
   const hours = hoursOf(range);
   const gaps = await readGaps(reader, feedId, hours, newestMs, kept);
@@ -72,7 +72,7 @@ export const readHourCoverage = async (
   const known = newestMs === undefined ? {} : { newestMs };
   if (from > range.to) return { ...known, coveredSeconds: 0, gapCount: 0, longestGap: null, hours: [] };
   return { ...known, from, ...measure(hours, gaps, isStart ? edges.slice(1) : edges, from) };
-};
+}
 
 const secondsOf = ({ from, to }: TimeRange): number => to - from + 1;
 

@@ -29,7 +29,7 @@ export type OpenOptions = {
 export { createStoreMemory, type StoreMemory } from './memory/engine.ts';
 
 /** Opens `lmdb:FOLDER`, a bare folder, `postgres://…`, or `memory:` for programs that bring the memory. */
-export const openStore = async (
+export async function openStore(
   url: string,
   mode: 'read' | 'write',
   {
@@ -42,7 +42,7 @@ export const openStore = async (
     keepsProcess,
     memory,
   }: OpenOptions = {},
-): Promise<Store> => {
+): Promise<Store> {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   const isDatabase = scheme === 'postgres' || scheme === 'postgresql';
   if (!isDatabase && replicas.length > 0)
@@ -65,7 +65,7 @@ export const openStore = async (
     'store_url_invalid',
     `There is no store engine for ${scheme}:. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.`,
   );
-};
+}
 
 const folderOf = (url: string): string => url.replace(/^lmdb:/, '');
 
@@ -90,10 +90,10 @@ const copyToFolder = async (store: Store, folder: string): Promise<void> => {
 };
 
 /** Upgrades the tables of a store to this release. An LMDB store needs none: its first writer creates it. */
-export const migrateStore = async (url: string): Promise<Migrated> => {
+export async function migrateStore(url: string): Promise<Migrated> {
   if (/^postgres(?:ql)?:/.test(url)) return (await import('./postgres/schema.ts')).migratePostgres(url);
   throw new StoreError(
     'store_url_invalid',
     'Only stores in PostgreSQL are migrated. Set one with --store postgres://….',
   );
-};
+}

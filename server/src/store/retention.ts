@@ -50,12 +50,12 @@ export type Times = {
  * What applies, from what did and what running nodes announce: higher limits at once, lower ones when both clock and reports are a day later. A store
  * that none have applied to may use many more bytes than they allow: these wait as a large deletion does.
  */
-export const nextRetention = (
+export function nextRetention(
   applied: AppliedRetention | undefined,
   announced: readonly RetentionLimits[],
   { clockMs, reportsMs }: Times,
   usedBytes = 0,
-): AppliedRetention => {
+): AppliedRetention {
   const wanted = largest(announced);
   if (reportsMs === undefined) return wanted;
   if (applied === undefined) {
@@ -69,20 +69,20 @@ export const nextRetention = (
   const latestMs = clockMs + dayMs;
   const fromMs = waiting && isSame(waiting, wanted) ? Math.min(waiting.fromMs, latestMs) : latestMs;
   return { ...(reportsMs >= fromMs ? wanted : { ...kept, waiting: { ...wanted, fromMs } }), ...deletion };
-};
+}
 
 /** The limits that are to be confirmed: those that wait, or those that apply if only a deletion does. */
 export const unconfirmedOf = (applied: AppliedRetention | undefined): RetentionLimits | undefined =>
   applied?.waiting ?? (applied?.deletionFromMs === undefined ? undefined : applied);
 
 /** The same once the operator has confirmed what waits, and the deletion with it, unless something else waits by now. */
-export const confirmRetention = (
+export function confirmRetention(
   applied: AppliedRetention | undefined,
   { days, bytes }: RetentionLimits,
-): AppliedRetention => {
+): AppliedRetention {
   const found = unconfirmedOf(applied);
   return applied && !(found && isSame(found, { days, bytes })) ? applied : { days, bytes, deletionFromMs: 0 };
-};
+}
 
 const describeLimits = ({ days, bytes }: RetentionLimits): string =>
   `${days} days and ${bytes === null ? 'unlimited bytes' : `${bytes} bytes`}`;
@@ -130,13 +130,13 @@ export type RetentionEvents = {
 const pauseMs = 5;
 
 /** Trims periodically until stopped. A failure is reported and retried in the next round. */
-export const startRetention = (
+export function startRetention(
   store: Pick<Store, 'reports' | 'keyHolders' | 'retention'>,
   streams: () => Iterable<Stream>,
   rules: RetentionRules,
   nowMs: () => number,
   events: RetentionEvents,
-): RunningRetention => {
+): RunningRetention {
   const { reports, keyHolders, retention } = store;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -213,4 +213,4 @@ export const startRetention = (
       await running;
     },
   };
-};
+}

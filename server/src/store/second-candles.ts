@@ -14,13 +14,13 @@ const sliceReports = 50;
 const secondReportsMax = 1_000;
 
 /** The candles of each second from one to another, both included, ascending. `onRead` gets the number of reports of each page. */
-export const readSecondCandles = async (
+export async function readSecondCandles(
   reports: Pick<ReportStore, 'page'>,
   feedId: FeedId,
   { from, to }: { readonly from: number; readonly to: number },
   inSlice: Slice,
   onRead: (count: number) => void,
-): Promise<readonly Candle[]> => {
+): Promise<readonly Candle[]> {
   const candles: Candle[] = [];
   for (let start = from; start <= to; ) {
     const { found, next } = await inSlice(() => readWholeSeconds(reports, feedId, start));
@@ -32,7 +32,7 @@ export const readSecondCandles = async (
     start = next;
   }
   return candles;
-};
+}
 
 const secondOf = ({ observationsMs }: StoredReport): number => Math.floor(observationsMs / 1_000);
 

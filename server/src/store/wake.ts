@@ -1,6 +1,6 @@
 // Wakes listeners: at once in the process that changed something, by polling in the others.
 
-export const createListeners = () => {
+export function createListeners() {
   const listeners = new Set<() => void>();
   return {
     /** Returns the way to stop. */
@@ -15,10 +15,10 @@ export const createListeners = () => {
     },
     count: (): number => listeners.size,
   };
-};
+}
 
 /** `check` looks now; while there are listeners, `version` is polled every `pollMs`. */
-export const createWake = (version: () => number, pollMs: number) => {
+export function createWake(version: () => number, pollMs: number) {
   const listeners = createListeners();
   let seen = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -51,4 +51,4 @@ export const createWake = (version: () => number, pollMs: number) => {
     };
   };
   return { listen, check, close: stop };
-};
+}

@@ -29,7 +29,7 @@ export type WriteStateOptions = {
   readonly graceMs?: number;
 };
 
-export const createWriteState = (options: WriteStateOptions): WriteState => {
+export function createWriteState(options: WriteStateOptions): WriteState {
   const { part, tell, probe, nowMs, probeEveryMs = 1_000, graceMs } = options;
   let timer: NodeJS.Timeout | undefined;
   let isProbing = false;
@@ -77,4 +77,4 @@ export const createWriteState = (options: WriteStateOptions): WriteState => {
       endProbes();
     },
   };
-};
+}

@@ -61,7 +61,7 @@ const isTradingDay = (hours: Hours, day: number): boolean => {
 };
 
 /** The last second, up to and including this one, at which the market was open. */
-export const lastOpenAt = (kind: MarketHours, seconds: number): number => {
+export function lastOpenAt(kind: MarketHours, seconds: number): number {
   const hours: Hours | null = marketHours[kind];
   if (hours === null) return seconds;
   let { day, secondOfDay } = tradingTimeOf(hours, seconds);
@@ -72,13 +72,13 @@ export const lastOpenAt = (kind: MarketHours, seconds: number): number => {
     while (!isTradingDay(hours, day));
   }
   return fromNewYork(day * daySeconds + hours.closesAt - 1 - hours.leadSeconds);
-};
+}
 
 /** The session at a second. */
-export const sessionAt = (kind: MarketHours, seconds: number): MarketSession => {
+export function sessionAt(kind: MarketHours, seconds: number): MarketSession {
   if (lastOpenAt(kind, seconds) !== seconds) return 'closed';
   return kind === 'us-equities-extended' ? extendedSessionAt(seconds) : 'regular';
-};
+}
 
 const extendedSessionAt = (seconds: number): MarketSession => {
   const timeOfDay = toNewYork(seconds) % daySeconds;

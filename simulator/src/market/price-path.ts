@@ -32,7 +32,7 @@ const priceMin = 1e-12;
 const hourSeconds = 3_600;
 
 /** The path of effects that are in the order of their start. */
-export const createPricePath = (natural: NaturalPrice, effects: readonly PriceEffect[]): PricePath => {
+export function createPricePath(natural: NaturalPrice, effects: readonly PriceEffect[]): PricePath {
   const regimes = createRegimes(natural, effects);
   // What is set in the same second, after everything was ended, goes on.
   const endOf = (index: number): number =>
@@ -56,7 +56,7 @@ export const createPricePath = (natural: NaturalPrice, effects: readonly PriceEf
     return Math.min(priceMax, Math.max(priceMin, price));
   };
   return { priceAt: (second) => movingAt(stillAt(second)), stillAt };
-};
+}
 
 type Excursion = Extract<PriceEffect, { kind: 'crash' | 'depeg' }>;
 

@@ -17,10 +17,10 @@ export const priceScale = 10n ** 18n;
 export type Walk = { readonly asset: Asset; readonly key: number; readonly path?: PricePath };
 
 /** The walk of an asset; all streams of the asset share it. Effects of a scenario are in the order of their start. */
-export const createWalk = (seed: string, asset: Asset, effects: readonly PriceEffect[] = []): Walk => {
+export function createWalk(seed: string, asset: Asset, effects: readonly PriceEffect[] = []): Walk {
   const walk = { asset, key: keyOf(`${asset.baseAsset}/${asset.quoteAsset}`, keyOf(seed)) };
   return effects.length === 0 ? walk : { ...walk, path: createPricePath(naturalPriceOf(walk), effects) };
-};
+}
 
 const naturalPriceOf = (walk: Walk): NaturalPrice => ({
   priceAt: (second) => naturalPriceAt(walk, second),
@@ -59,17 +59,17 @@ const naturalPriceAt = (walk: Walk, seconds: number): number => {
 };
 
 /** The price at a second in whole ticks, at least 1. */
-export const ticksAt = (walk: Walk, seconds: number): number => {
+export function ticksAt(walk: Walk, seconds: number): number {
   const price = walk.path === undefined ? naturalPriceAt(walk, seconds) : walk.path.priceAt(seconds);
   return Math.max(1, Math.round(price * walk.asset.ticksPerUnit));
-};
+}
 
 /** The mean price in whole ticks of `samples` times, evenly spread over the window that ends at a second. */
-export const averageTicksAt = (walk: Walk, seconds: number, windowSeconds: number, samples: number): number => {
+export function averageTicksAt(walk: Walk, seconds: number, windowSeconds: number, samples: number): number {
   let sum = 0;
   for (let i = 0; i < samples; i += 1) sum += ticksAt(walk, seconds - Math.floor((i * windowSeconds) / samples));
   return Math.round(sum / samples);
-};
+}
 
 /** Ticks as a price with 18 decimals. */
 export const toPrice = (asset: Asset, ticks: number): bigint =>

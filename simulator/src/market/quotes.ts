@@ -37,12 +37,12 @@ const lotsMax = 40;
 const averageSamples = 30;
 
 /** Binds a stream to a seed, and to the effects of a scenario in the order of their start. */
-export const createMarket = (
+export function createMarket(
   seed: string,
   simulated: SimulatedStream,
   prices: readonly PriceEffect[] = [],
   overrides: readonly MarketEffect[] = [],
-): Market => {
+): Market {
   const streamKey = keyOf(simulated.stream.name, keyOf(seed));
   const noiseKeys = Object.fromEntries(noiseNames.map((name) => [name, keyOf(name, streamKey)]));
   return {
@@ -51,14 +51,14 @@ export const createMarket = (
     overrides,
     noiseKeys: noiseKeys as Market['noiseKeys'], // built from the same list of names
   };
-};
+}
 
 // Half the spread, ± 50 %; at least one tick.
 const distanceOf = (asset: Asset, ticks: number, noise: number): number =>
   Math.ceil(ticks * (asset.spreadBps / 20_000) * (0.5 + noise));
 
 /** The quote at a second. */
-export const quoteAt = ({ asset, hours, walk, noiseKeys, overrides }: Market, observedAt: number): Quote => {
+export function quoteAt({ asset, hours, walk, noiseKeys, overrides }: Market, observedAt: number): Quote {
   const settledAt = lastOpenUnder(hours, overrides, observedAt);
   const noiseAt = walk.path?.stillAt(settledAt) ?? settledAt;
   const noise = (name: (typeof noiseNames)[number]) => uniform(noiseKeys[name], noiseAt);
@@ -78,7 +78,7 @@ export const quoteAt = ({ asset, hours, walk, noiseKeys, overrides }: Market, ob
     priceAroundTheClock: () => toPrice(asset, ticksAt(walk, observedAt)),
     averageOver: (windowSeconds) => toPrice(asset, averageTicksAt(walk, settledAt, windowSeconds, averageSamples)),
   };
-};
+}
 
 // Markets that a scenario opens or closes whatever their hours say.
 

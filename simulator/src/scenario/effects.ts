@@ -83,7 +83,7 @@ const deliveredAt = (silences: readonly SilenceEffect[], observed: number): numb
 };
 
 /** The seconds whose observations are delivered in this one, oldest first. */
-export const observedFor = (silences: readonly SilenceEffect[], second: number): readonly number[] => {
+export function observedFor(silences: readonly SilenceEffect[], second: number): readonly number[] {
   if (coversOf(silences, second) !== undefined) return [];
   const ended = silences.filter(({ to, backfill }) => backfill && to === second);
   if (ended.length === 0) return [second];
@@ -94,4 +94,4 @@ export const observedFor = (silences: readonly SilenceEffect[], second: number):
   for (let observed = first; observed < second; observed += 1)
     if (deliveredAt(silences, observed) === second) seconds.push(observed);
   return [...seconds, second];
-};
+}

@@ -58,7 +58,7 @@ export const rotatedSeed = (seed: string, rotations: number): string =>
   rotations === 0 ? seed : `${seed} rotation ${rotations}`;
 
 /** Builds the network under a scenario. */
-export const createScenarioSimulation = async (options: ScenarioOptions): Promise<ScenarioSimulation> => {
+export async function createScenarioSimulation(options: ScenarioOptions): Promise<ScenarioSimulation> {
   const { seed, networkType = 'testnet', startSecond } = options;
   const streams = options.streams
     .map((spec) => createSpecStream(networkType, spec, startSecond))
@@ -98,7 +98,7 @@ export const createScenarioSimulation = async (options: ScenarioOptions): Promis
     },
     add,
   };
-};
+}
 
 const createCourse = (seed: string, simulated: SimulatedStream, effects: readonly Effect[]): Course => {
   const { feedId }: { feedId: FeedId } = simulated.stream;

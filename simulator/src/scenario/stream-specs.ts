@@ -67,7 +67,7 @@ export const specsMax = 1_000;
 const pairPattern = /^[A-Za-z0-9.]{1,20}\/[A-Za-z0-9.]{1,20}$/;
 
 /** Reads a name: a pair (`ETH/USD`), a pair with a price (`ETH/USD=4200`), or a full name (`ETH/USD-Streams-TWAP`). Throws a RangeError for others. */
-export const parseSpecName = (name: string): StreamSpec => {
+export function parseSpecName(name: string): StreamSpec {
   const [, pair = '', kind, price] = /^([^=-]+)(?:-Streams-(\w+))?(?:=(.*))?$/.exec(name.trim()) ?? [];
   if (!pairPattern.test(pair))
     throw new RangeError(`"${name}" is not a pair such as ETH/USD, ETH/USD=4200 or ETH/USD-Streams-TWAP.`);
@@ -82,7 +82,7 @@ export const parseSpecName = (name: string): StreamSpec => {
     kind: kind ?? known?.kind ?? 'CexPrice',
     ...(number !== undefined && { price: number }),
   };
-};
+}
 
 const parsePrice = (name: string, text: string): number => {
   const price = /^[0-9]{1,12}(\.[0-9]{1,18})?$/.test(text) ? Number(text) : Number.NaN;
@@ -112,7 +112,7 @@ export const allSpecs = (): readonly StreamSpec[] =>
     }));
 
 /** The stream of a spec. It was created before `startSecond`, and reports from any time on. */
-export const createSpecStream = (networkType: NetworkType, spec: StreamSpec, startSecond: number): SimulatedStream => {
+export function createSpecStream(networkType: NetworkType, spec: StreamSpec, startSecond: number): SimulatedStream {
   const bound = bindStream(networkType, assetOf(spec), spec.kind, '2024-01-15', spec.hidden ? { hidden: true } : {});
   const intervalSeconds = spec.intervalSeconds ?? bound.intervalSeconds;
   const createdMs = Math.min(bound.livesFrom, startSecond) * 1_000;
@@ -123,7 +123,7 @@ export const createSpecStream = (networkType: NetworkType, spec: StreamSpec, sta
     phaseSeconds: bound.phaseSeconds % intervalSeconds,
     livesFrom: 0,
   };
-};
+}
 
 const assetOf = (spec: StreamSpec): Asset => {
   const known = (assets as Readonly<Record<string, Asset>>)[spec.pair]; // pairs of others are not in it

@@ -10,7 +10,7 @@ import { renderPairs } from '../../formats.ts';
 import type { Session } from '../../session.ts';
 
 /** Finds an account by user ID, or by name in any case. */
-export const findAccount = async (admin: AdminStore, raw: string): Promise<Account> => {
+export async function findAccount(admin: AdminStore, raw: string): Promise<Account> {
   const wanted = raw.toLowerCase();
   const accounts = await admin.list('account');
   const found = accounts.filter(({ userId, name }) => userId === wanted || name.toLowerCase() === wanted);
@@ -21,13 +21,13 @@ export const findAccount = async (admin: AdminStore, raw: string): Promise<Accou
   throw usageError(
     `Several accounts are named ${raw}: ${found.map(({ userId }) => userId).join(', ')}. Use the user ID.`,
   );
-};
+}
 
 /** Warns of entitlements to streams that are not in the catalog: a typo, or a stream that is added later. */
-export const warnOfUnknownFeeds = async (session: Session, admin: AdminStore, entitlements: readonly string[]) => {
+export async function warnOfUnknownFeeds(session: Session, admin: AdminStore, entitlements: readonly string[]) {
   for (const feedId of unknownFeeds(entitlements, await listStreams(admin)))
     session.stderr.write(`warning: feed:${feedId} is not in the catalog. It takes effect once the stream is added.\n`);
-};
+}
 
 const listStreams = async (admin: AdminStore): Promise<ReadonlyMap<FeedId, Stream>> =>
   new Map((await admin.list('stream')).map((stream) => [stream.feedId, stream]));
@@ -43,12 +43,12 @@ type NewSecret = Pick<Account, 'userId'> & { readonly secretId: string; readonly
  * Prints a new secret once, below what was done. If that fails, it is an error that says how to replace the secret, also where the reader has left:
  * nobody else has it, and running the command again would not show it.
  */
-export const printSecret = async (
+export async function printSecret(
   print: Call['print'],
   done: string,
   { userId, secretId, secret }: NewSecret,
   value: Readonly<Record<string, unknown>>,
-): Promise<void> => {
+): Promise<void> {
   const pairs = [
     ['user ID', userId],
     ['secret ID', secretId],
@@ -65,22 +65,22 @@ export const printSecret = async (
       { cause },
     );
   }
-};
+}
 
 /** Changes one account, except for its secrets: sealed texts must not get into the audit log. Returns the stored account. */
-export const changeAccount = async (
+export async function changeAccount(
   session: Session,
   admin: AdminStore,
   user: string,
   action: string,
   alter: (account: Account) => Account,
-): Promise<Account> => {
+): Promise<Account> {
   const known = await findAccount(admin, user);
   const plan = (current: readonly (Account | undefined)[]) => current.map((account) => alter(account ?? known));
   const { userId, name } = known;
   await changeRecords(session, admin, { kind: 'account', keys: [userId], plan, action, detail: { name } });
   return (await admin.get('account', userId)) ?? known;
-};
+}
 
 /** The argument that names an account. */
 export const userArgument: ArgumentRow = { name: '<USER>', help: 'user ID or name' };

@@ -26,7 +26,7 @@ const upgradeHeaders = {
 } as const;
 
 /** The line that reproduces a request, with the status and headers of the answer. */
-export const toCurl = (request: RequestToSend, options: CurlOptions): string => {
+export function toCurl(request: RequestToSend, options: CurlOptions): string {
   const { url, wsUrl } = options;
   const { method, target, signed, headers, isUpgrade } = request;
   const address = `${serverAddress(isUpgrade ? wsUrl : url)}${target}`;
@@ -46,7 +46,7 @@ export const toCurl = (request: RequestToSend, options: CurlOptions): string => 
   const how = signed.method === undefined || signed.method === method ? [] : ['-X', method];
   const config = `--config <(${toSign(request, signed, options)}${sed})`;
   return ['curl', '-i', config, ...[...how, ...flags].map(quote)].join(' ');
-};
+}
 
 const isSigned = (name: string): boolean =>
   Object.values(authHeaders).some((own) => own.toLowerCase() === name.toLowerCase());

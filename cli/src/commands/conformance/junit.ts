@@ -28,12 +28,12 @@ const countOf = (results: readonly CheckOutcome[], result: CheckOutcome['result'
   results.filter((one) => one.result === result).length;
 
 /** Renders results as JUnit XML. `detailOf` is the text of a failure. */
-export const renderJunit = (
+export function renderJunit(
   url: URL,
   results: readonly CheckOutcome[],
   extensions: readonly ExtensionResult[],
   detailOf: (result: CheckOutcome) => string,
-): string => {
+): string {
   const groups = groupResults(results);
   const totals = (ofGroup: readonly CheckOutcome[]) => ({
     tests: ofGroup.length,
@@ -54,7 +54,7 @@ export const renderJunit = (
       ? ''
       : `  <testsuite${attributes({ name: 'extensions', tests: 0 })}>\n    <properties>\n${notes}    </properties>\n  </testsuite>\n`;
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites${attributes({ name: `sealpost conformance ${url.origin}`, ...totals(results) })}>\n${suites.join('')}${properties}</testsuites>\n`;
-};
+}
 
 const groupResults = (results: readonly CheckOutcome[]): ReadonlyMap<string, readonly CheckOutcome[]> => {
   const groups = new Map<string, CheckOutcome[]>();

@@ -11,16 +11,16 @@ const colored = (paint: Paint, result: CheckOutcome['result']): ((text: string) 
   result === 'passed' ? paint.green : result === 'failed' ? paint.red : paint.yellow;
 
 /** A result as one line, and for a failure its details. */
-export const renderResult = (result: CheckOutcome, width: number, paint: Paint, curl: CurlOptions): string => {
+export function renderResult(result: CheckOutcome, width: number, paint: Paint, curl: CurlOptions): string {
   const { check } = result;
   const mark = colored(paint, result.result)(marks[result.result]);
   const reason = result.result === 'skipped' ? paint.dim(` (${oneLine(result.reason)})`) : '';
   const line = `  ${mark} ${check.id.padEnd(width)}  ${check.title}${reason}\n`;
   return result.result === 'failed' ? `${line}${renderDetail(result, curl, '      ')}` : line;
-};
+}
 
 /** What was expected, what came, who promises it, and how to see it. */
-export const renderDetail = (result: CheckOutcome, curl: CurlOptions, indent = ''): string => {
+export function renderDetail(result: CheckOutcome, curl: CurlOptions, indent = ''): string {
   if (result.result !== 'failed') return '';
   const { check, expected, actual, request } = result;
   const who = check.source === 'specification' ? 'specification' : 'SDKs';
@@ -31,7 +31,7 @@ export const renderDetail = (result: CheckOutcome, curl: CurlOptions, indent = '
     ...(request === undefined ? [] : [['reproduce', toCurl(request, curl)]]),
   ] as const;
   return pairs.map(([name = '', value = '']) => `${indent}${`${name}:`.padEnd(15)}${oneLine(value)}\n`).join('');
-};
+}
 
 const oneLine = (text: string): string => withoutControls(text).replace(/\s+/g, ' ');
 
@@ -46,7 +46,7 @@ const describeCounts = (results: readonly CheckOutcome[]): string => {
 };
 
 /** All groups with their checks. */
-export const renderRun = ({ results, extensions, requests }: RunReport, paint: Paint, curl: CurlOptions): string => {
+export function renderRun({ results, extensions, requests }: RunReport, paint: Paint, curl: CurlOptions): string {
   const width = Math.max(0, ...results.map(({ check }) => check.id.length));
   const groups = [...new Set(results.map(({ check }) => groupOf(check)))].map((group) => {
     const ofGroup = results.filter(({ check }) => groupOf(check) === group);
@@ -54,7 +54,7 @@ export const renderRun = ({ results, extensions, requests }: RunReport, paint: P
   });
   const summary = `${describeCounts(results)}, ${formatNumberOf(requests, 'request')}`;
   return `${groups.join('\n')}${renderExtensions(extensions, paint)}\n${summary}\n`;
-};
+}
 
 const renderExtensions = (extensions: readonly ExtensionResult[], paint: Paint): string => {
   if (extensions.length === 0) return '';
@@ -66,12 +66,12 @@ const renderExtensions = (extensions: readonly ExtensionResult[], paint: Paint):
 };
 
 /** The report for programs. */
-export const toRunJson = (
+export function toRunJson(
   url: URL,
   { results, extensions, requests, isComplete }: RunReport,
   isOk: boolean,
   curl: CurlOptions,
-) => {
+) {
   const count = (result: CheckOutcome['result']) => results.filter((one) => one.result === result).length;
   return {
     url: serverAddress(url),
@@ -84,7 +84,7 @@ export const toRunJson = (
     checks: results.map(toCheckJson(curl)),
     extensions,
   };
-};
+}
 
 const toCheckJson =
   (curl: CurlOptions) =>

@@ -160,7 +160,7 @@ const printLink = async (session: Session, folder: string, json: boolean): Promi
 };
 
 /** Passes log lines on, but slow commits once: while a day of history is written, a laptop's disk is slow every second. */
-export const createQuietLog = (write: (line: string) => void): ((line: string) => void) => {
+export function createQuietLog(write: (line: string) => void): (line: string) => void {
   let isTold = false;
   return (line) => {
     const isSlowCommit =
@@ -170,7 +170,7 @@ export const createQuietLog = (write: (line: string) => void): ((line: string) =
     if (!isTold) write('warning: slow disk: a commit took more than 1 s. Use --log-level warn to see each one.\n');
     isTold = true;
   };
-};
+}
 
 type DemoRun = FeedOptions & {
   readonly signal: AbortSignal;

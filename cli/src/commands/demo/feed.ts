@@ -46,7 +46,7 @@ const threadOptions = async (
 };
 
 /** Feeds a node from the simulator's thread. */
-export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed> => {
+export async function startFeed(node: Node, run: FeedOptions): Promise<DemoFeed> {
   const { ingest } = node.write;
   const options = await threadOptions(node, run);
   const thread = startThread('./thread', import.meta.url, options);
@@ -93,7 +93,7 @@ export const startFeed = async (node: Node, run: FeedOptions): Promise<DemoFeed>
     await underWay;
   };
   return { historyLoaded: () => (isLoading ? fraction() : undefined), ready, failed, stop };
-};
+}
 
 const networkError = (why: string, cause?: Error): CommandError =>
   new CommandError(exitCodes.unavailable, `The simulated network has stopped: ${why}`, { cause });

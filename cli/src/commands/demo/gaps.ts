@@ -9,13 +9,13 @@ import { createStreams, type TimeRange } from '@sealpost/simulator';
 export type PastSpan = TimeRange & { readonly everySeconds: number };
 
 /** A stream with a report for every second, whatever the market hours. A batch of the demo has all streams, so any of them is representative. */
-export const witnessId = (): FeedId => {
+export function witnessId(): FeedId {
   const witness = createStreams('testnet')
     .filter(({ intervalSeconds, stream }) => intervalSeconds === 1 && stream.feedType === 'Crypto')
     .find(({ stream }) => stream.status !== 'decommissioned' && schemaVersionOf(stream.feedId) === 3);
   if (witness === undefined) throw new Error('No stream is simulated for every second.');
   return witness.stream.feedId;
-};
+}
 
 /** The seconds for which no simulated report is valid; the newest first. */
 export const findGaps = async (reports: ReportStore, range: TimeRange): Promise<readonly TimeRange[]> =>
@@ -34,7 +34,7 @@ const minute = 60;
 const startOf = (second: number, step: number): number => Math.floor(second / step) * step;
 
 /** The gaps as spans of one density each, the newest first. What is left of an interval at the ends of a gap is signed for every second. */
-export const planPast = (gaps: readonly TimeRange[], now: number): readonly PastSpan[] => {
+export function planPast(gaps: readonly TimeRange[], now: number): readonly PastSpan[] {
   const zones = densities.map(({ ageMaxSeconds, everySeconds }, i) => {
     const newer = densities[i - 1];
     const to = newer === undefined ? now : startOf(now - newer.ageMaxSeconds, minute) - 1;
@@ -45,7 +45,7 @@ export const planPast = (gaps: readonly TimeRange[], now: number): readonly Past
       cutSpans([gap], zone).flatMap((span) => alignSpan(span, everySeconds)),
     ),
   );
-};
+}
 
 const alignSpan = ({ from, to }: TimeRange, everySeconds: number): readonly PastSpan[] => {
   const first = startOf(from + everySeconds - 1, everySeconds);
@@ -71,11 +71,11 @@ const streamIntervals = (): readonly number[] =>
     .map(({ intervalSeconds }) => intervalSeconds);
 
 /** About how many reports spans have. */
-export const countReports = (spans: readonly PastSpan[]): number => {
+export function countReports(spans: readonly PastSpan[]): number {
   const intervals = streamIntervals();
   return spans.reduce(
     (sum, { from, to, everySeconds }) =>
       sum + intervals.reduce((all, interval) => all + (to - from + 1) / Math.max(interval, everySeconds), 0),
     0,
   );
-};
+}

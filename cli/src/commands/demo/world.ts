@@ -29,7 +29,7 @@ export const demoKeyFile = (folder: string): string => join(folder, 'sealpost.ke
 export const demoProfilesFile = (folder: string): string => join(folder, demoFiles.profiles);
 
 /** Finds the demo of a folder, or makes one. */
-export const openDemoWorld = (folder: string): DemoWorld => {
+export function openDemoWorld(folder: string): DemoWorld {
   makeFolder(folder);
   createKeyFile(demoKeyFile(folder));
   if (!existsSync(worldFile(folder))) {
@@ -42,7 +42,7 @@ export const openDemoWorld = (folder: string): DemoWorld => {
     createPrivateFile(worldFile(folder), `${JSON.stringify(world)}\n`);
   }
   return readWorld(worldFile(folder));
-};
+}
 
 // The parser's message would quote the file, which contains secrets.
 const readWorld = (path: string): DemoWorld => {
@@ -63,13 +63,13 @@ export const writeDemoProfile = (folder: string, url: string, { userId, secret }
   );
 
 /** Registers the demo's catalog, signers and account, where they are not yet. */
-export const registerDemo = async (store: Store, folder: string, world: DemoWorld, nowMs: number): Promise<void> => {
+export async function registerDemo(store: Store, folder: string, world: DemoWorld, nowMs: number): Promise<void> {
   if ((await store.admin.get('account', world.userId)) !== undefined) return;
   const { signerSet } = await createNetwork({ seed: world.seed });
   const streams = createStreams('testnet').map(({ stream }) => stream);
   const key = readFileSync(demoKeyFile(folder), 'utf8');
   await registerNetwork(store, { ...world, name: 'demo', key, signerSet, streams, nowMs });
-};
+}
 
 /** A catalog, the oracles that sign for it, and an account that reads all of it. */
 export type RegisteredNetwork = Pick<DemoWorld, 'userId' | 'secret'> & {
@@ -83,7 +83,7 @@ export type RegisteredNetwork = Pick<DemoWorld, 'userId' | 'secret'> & {
 };
 
 /** Registers what is not registered yet. */
-export const registerNetwork = async (store: Store, network: RegisteredNetwork): Promise<void> => {
+export async function registerNetwork(store: Store, network: RegisteredNetwork): Promise<void> {
   const { userId, name, signerSet, streams, nowMs } = network;
   const act: Act = { atMs: nowMs, actor: name, action: `${name} set-up`, detail: {} };
   const keep =
@@ -103,7 +103,7 @@ export const registerNetwork = async (store: Store, network: RegisteredNetwork):
     act,
   );
   await store.admin.update('account', [userId], keep([createAccount(network)]), act);
-};
+}
 
 const createAccount = ({ userId, secret, name, key, streams, nowMs }: RegisteredNetwork): Account => {
   const box = createSecretBox(parseKey(key));
@@ -125,8 +125,8 @@ export const demoFeedIds = (store: Store, streams: Iterable<Stream>): readonly F
   rankedFeedIds([...streams].filter(({ feedId }) => store.reports.latest(feedId) !== undefined));
 
 /** One-second crypto streams first. */
-export const rankedFeedIds = (streams: readonly Stream[]): readonly FeedId[] => {
+export function rankedFeedIds(streams: readonly Stream[]): readonly FeedId[] {
   const rank = ({ feedId, feedType, hidden }: Stream) =>
     feedType === 'Crypto' && schemaVersionOf(feedId) === 3 && !hidden ? 0 : 1;
   return streams.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)).map(({ feedId }) => feedId);
-};
+}

@@ -67,7 +67,7 @@ export type FolderRequest = {
 };
 
 /** Opens a new folder or one with an earlier run of the same export. */
-export const openFolder = async (request: FolderRequest): Promise<ExportFolder> => {
+export async function openFolder(request: FolderRequest): Promise<ExportFolder> {
   const { path, extension } = request;
   const found = await request.find(readRecord(request)?.streams ?? []); // before the folder is made: a mistake leaves none
   makeFolder(path);
@@ -130,7 +130,7 @@ export const openFolder = async (request: FolderRequest): Promise<ExportFolder> 
     release();
     throw error;
   }
-};
+}
 
 const formatDay = (second: number): string => new Date(second * 1_000).toISOString().slice(0, 10);
 

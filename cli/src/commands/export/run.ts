@@ -98,7 +98,7 @@ type Run = ExportParts & {
 };
 
 /** Exports; returns when everything is written. */
-export const runExport = async (args: ExportArguments, parts: ExportParts): Promise<void> => {
+export async function runExport(args: ExportArguments, parts: ExportParts): Promise<void> {
   const { session } = parts;
   const problems = createProblems(session);
   // A bar would be drawn between the lines of stdout.
@@ -110,7 +110,7 @@ export const runExport = async (args: ExportArguments, parts: ExportParts): Prom
     progress.end();
   }
   problems.end();
-};
+}
 
 /** The streams that can be exported. One of an unknown schema is an error if it was named, else a problem. */
 const decodable = ({ args, problems }: Run, streams: readonly ExportStream[]): readonly ExportStream[] =>

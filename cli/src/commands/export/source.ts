@@ -33,7 +33,7 @@ const secondOf = ({ observationsMs }: StoredReport): number => Math.floor(observ
 const reportTables: readonly string[] = ['runs', 'reports', 'numbers', 'feedIds'];
 
 /** Reads a store, while others write and retention deletes. */
-export const createStoreSource = (store: Store, signal: AbortSignal): ExportSource => {
+export function createStoreSource(store: Store, signal: AbortSignal): ExportSource {
   const exported = new Map<string | undefined, string>([[undefined, 'A stream']]);
   const told = new Set<string>();
   const describe = ({ table, key, reason, feedId }: Damage): string =>
@@ -55,7 +55,7 @@ export const createStoreSource = (store: Store, signal: AbortSignal): ExportSour
         return [describe(damage)];
       }),
   };
-};
+}
 
 async function* storedPages(
   { reports }: Store,
@@ -74,12 +74,12 @@ async function* storedPages(
 }
 
 /** Reads a server: ours, or any other with the API of the specification. */
-export const createServerSource = (
+export function createServerSource(
   openClient: OpenClient,
   url: URL,
   session: Session,
   signal: AbortSignal,
-): ExportSource => {
+): ExportSource {
   const problems: string[] = [];
   let reading = '';
   const client = openClient(url, session, {
@@ -98,7 +98,7 @@ export const createServerSource = (
     },
     takeProblems: () => [...new Set(problems.splice(0))],
   };
-};
+}
 
 async function* serverPages(
   client: Client,

@@ -49,11 +49,11 @@ export type MirrorCatalogParts = {
 };
 
 /** Reads what the options say; files are read once, the other server is asked every time. */
-export const openMirrorCatalog = async (
+export async function openMirrorCatalog(
   { session, client, url, network, signal }: MirrorCatalogParts,
   raws: readonly string[],
   { adopt = false, catalog, signers }: RawOptions,
-): Promise<MirrorCatalog> => {
+): Promise<MirrorCatalog> {
   const read = async <T>(file: unknown, parse: (raw: unknown, at: string) => T): Promise<T | undefined> =>
     typeof file === 'string' ? asUsage(parse.bind(undefined, await readJsonFile(file), file)) : undefined;
   const catalogFile = await read(catalog, parseCatalog);
@@ -90,7 +90,7 @@ export const openMirrorCatalog = async (
     },
     end: async (admin, streams) => void (await registerStreams(session, admin, streams, how)),
   };
-};
+}
 
 const refused = (message: string, cause?: unknown) =>
   new CommandError(exitCodes.refused, message, cause === undefined ? {} : { cause });

@@ -12,11 +12,11 @@ const pauseMaxMs = 60_000;
 type Pace = { nextMs: number; perSecond: number };
 
 /** Wraps a fetch. `nowMs` is a clock that never goes back. */
-export const createPacedFetch = (
+export function createPacedFetch(
   send: typeof fetch,
   nowMs: () => number,
   sleep: (ms: number) => Promise<void>,
-): typeof fetch => {
+): typeof fetch {
   const paces = new Map<string, Pace>();
   const paceOf = (path: string): Pace => {
     const pace = paces.get(path) ?? { nextMs: nowMs(), perSecond: defaultPerSecond };
@@ -34,7 +34,7 @@ export const createPacedFetch = (
     learn(pace, response, nowMs());
     return response;
   };
-};
+}
 
 const tooEarly = (waitMs: number): Response =>
   new Response('{"error":"Waiting for the rate limit of the server.","code":"rate_limited"}', {

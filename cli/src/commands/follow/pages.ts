@@ -81,8 +81,8 @@ async function* readSpan({ feedId, start, until }: StreamSpan, parts: PagesParts
 }
 
 /** The second to read on at, after these reports. */
-export const startAfter = (feedId: FeedId, reports: readonly ReportJson[], start: number): number => {
+export function startAfter(feedId: FeedId, reports: readonly ReportJson[], start: number): number {
   const last = reports.at(-1)?.observationsTimestamp;
   // A second of a stream that counts milliseconds may have more reports: it is read again, and what is stored is recognized.
   return last === undefined ? start : last + (timeResolutionOf(feedId) === 'milliseconds' ? 0 : 1);
-};
+}

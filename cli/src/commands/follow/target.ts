@@ -24,11 +24,11 @@ export type MirrorTarget = {
 };
 
 /** Opens the target that the options name. A store that is not there is made once there is something to register in it. */
-export const openMirrorTarget = async (
+export async function openMirrorTarget(
   session: Session,
   settings: ResolvedSettings,
   { to, adopt, catalog, signers }: RawOptions,
-): Promise<MirrorTarget> => {
+): Promise<MirrorTarget> {
   if (typeof to === 'string') return openRemote(settings, to);
   const { values } = settings;
   const open = async () => createLocalTarget(await openStore(values.store, 'write'), session, values);
@@ -38,7 +38,7 @@ export const openMirrorTarget = async (
     if (adopt !== true && signers === undefined) requireRegistered(0, ...signersFirst);
     return open();
   });
-};
+}
 
 export const noStreams = (): CommandError =>
   new CommandError(
@@ -85,11 +85,11 @@ const openRemote = async (settings: ResolvedSettings, to: string): Promise<Mirro
 };
 
 /** A store of this machine as a target; closing the target closes the store. */
-export const createLocalTarget = (
+export function createLocalTarget(
   store: Store,
   session: Pick<Session, 'nowMs' | 'actor'>,
   values: Settings,
-): MirrorTarget => {
+): MirrorTarget {
   let ingest: LocalIngest | undefined;
   return {
     resume: async (request) => {
@@ -110,7 +110,7 @@ export const createLocalTarget = (
       await store.close();
     },
   };
-};
+}
 
 const retryLater = (error: unknown): never => {
   if (isPassingFailure(error)) throw new TransientError(error.message, '');

@@ -15,7 +15,7 @@ export type IngestInput = {
 };
 
 /** Opens a file, or standard input for `-`. */
-export const openInput = async ({ stdin }: Pick<Session, 'stdin'>, file: string): Promise<IngestInput> => {
+export async function openInput({ stdin }: Pick<Session, 'stdin'>, file: string): Promise<IngestInput> {
   if (file === '-') {
     // Node reads a folder as an empty file.
     if (stdin.fd !== undefined && fstatSync(stdin.fd).isDirectory())
@@ -40,7 +40,7 @@ export const openInput = async ({ stdin }: Pick<Session, 'stdin'>, file: string)
     await handle.close();
   };
   return { stream, bytes: stat.isFile() ? stat.size : undefined, close };
-};
+}
 
 // What gzip and zstd begin with. As lines, their bytes would fill the quarantine.
 const isCompressed = (start: Buffer): boolean =>

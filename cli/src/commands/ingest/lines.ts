@@ -39,13 +39,13 @@ export const ingestLines = async (
     : ingestHere(session, settings.values, lines);
 
 /** Shows results as they come, and sums them up at the end, also when it is a failure. */
-export const reportResults = async (
+export async function reportResults(
   given: Session,
   options: RawOptions,
   results: AsyncIterable<readonly LineResult[]>,
   signal: AbortSignal,
   advance: (count: number) => Advance,
-): Promise<void> => {
+): Promise<void> {
   const session = withoutReader(given); // a report is not left out because nobody looks
   const tally = createTally();
   const progress = createProgress(session.stderr);
@@ -62,7 +62,7 @@ export const reportResults = async (
   }
   progress.end();
   await printSummary(session, options, tally, signal);
-};
+}
 
 const printSummary = async (
   session: Session,
@@ -117,11 +117,11 @@ export type LocalIngest = {
 };
 
 /** Opens ingest into a store that someone else closes. At least one stream and one signer set must be registered. */
-export const openLocalIngest = async (
+export async function openLocalIngest(
   store: Store,
   { nowMs }: Pick<Session, 'nowMs'>,
   settings: Settings,
-): Promise<LocalIngest> => {
+): Promise<LocalIngest> {
   let reloadFailure: unknown;
   const view = await openAdminView(store.admin, (event) => {
     reloadFailure = event.kind === 'adminReloadFailed' ? event.error : undefined;
@@ -148,17 +148,17 @@ export const openLocalIngest = async (
       view.close();
     },
   };
-};
+}
 
 /** What `requireRegistered` says of signer sets. */
 export const signersFirst = ['signer set', 'signers import signers.json'] as const;
 const streamsFirst = ['stream', 'stream import catalog.json'] as const;
 
 /** Without these every line would be rejected, and displace useful lines from quarantine. */
-export const requireRegistered = (count: number, what: string, command: string): void => {
+export function requireRegistered(count: number, what: string, command: string): void {
   if (count > 0) return;
   throw new CommandError(
     exitCodes.refused,
     `No ${what} is registered, so every report would be rejected. First run: sealpost ${command}.`,
   );
-};
+}

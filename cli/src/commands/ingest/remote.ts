@@ -30,7 +30,7 @@ export class TransientError extends CommandError {
 export type IngestTarget = { readonly url: URL; readonly token: string };
 
 /** Reads the address of a listener and adds its path. */
-export const parseIngestUrl = (raw: string, token: string | undefined): IngestTarget => {
+export function parseIngestUrl(raw: string, token: string | undefined): IngestTarget {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   // The value is not repeated: it may have a password.
   if (url === undefined || !['http:', 'https:'].includes(url.protocol))
@@ -43,7 +43,7 @@ export const parseIngestUrl = (raw: string, token: string | undefined): IngestTa
     throw usageError('--to needs the server’s ingest token. Set --ingest-token-file FILE or SEALPOST_INGEST_TOKEN.');
   url.pathname = `${withoutTrailing(url.pathname, '/')}/ingest`;
   return { url, token };
-};
+}
 
 /** A connection on which nothing moves for so long is given up: our own listener closes it after 60 s. */
 const silenceMsDefault = 90_000;
@@ -258,11 +258,11 @@ const answerMaxMs = 15_000;
 const placesBytesMax = 4_194_304;
 
 /** Asks the server where each stream of a mirror resumes. Fails as `sendLines` does. */
-export const askPlaces = async (
+export async function askPlaces(
   { url, token }: IngestTarget,
   request: MirrorRequest,
   signal: AbortSignal,
-): Promise<readonly MirrorPlace[]> => {
+): Promise<readonly MirrorPlace[]> {
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
   const options = { method: 'POST', headers, signal: anySignal([signal, AbortSignal.timeout(answerMaxMs)]) };
@@ -283,12 +283,12 @@ export const askPlaces = async (
   } catch (error) {
     throw error instanceof CommandError ? error : explainConnection(error, url);
   }
-};
+}
 
 const precedence: readonly SettingSource[] = ['flag', 'environment', 'file', 'default'];
 
 /** The token; undefined when none is set. Of token and token file, the one from the earlier source counts. */
-export const readIngestToken = async ({ values, sources }: ResolvedSettings): Promise<string | undefined> => {
+export async function readIngestToken({ values, sources }: ResolvedSettings): Promise<string | undefined> {
   const { ingestToken: token, ingestTokenFile: path } = values;
   const rank = (source: SettingSource) => precedence.indexOf(source);
   const fileComesFirst = token === undefined || rank(sources.ingestTokenFile) < rank(sources.ingestToken);
@@ -298,4 +298,4 @@ export const readIngestToken = async ({ values, sources }: ResolvedSettings): Pr
   const read = parse(text.trim());
   if (read === undefined) throw usageError(`${path} does not contain an ingest token, expected ${expected}.`);
   return read;
-};
+}

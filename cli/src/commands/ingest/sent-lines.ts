@@ -24,7 +24,7 @@ export type SentLines = {
   readonly isSettled: () => boolean;
 };
 
-export const createSentLines = (): SentLines => {
+export function createSentLines(): SentLines {
   let current = 1; // the number of the line that the next byte belongs to
   let [last, settled, heartbeats] = [0, 0, 0];
   let [isLineStart, isEnded] = [true, false];
@@ -54,4 +54,4 @@ export const createSentLines = (): SentLines => {
     },
     isSettled: () => isEnded && settled >= last,
   };
-};
+}

@@ -19,7 +19,7 @@ export type IngestSummary = {
 export type IngestTally = ReturnType<typeof createTally>;
 
 /** Starts counting, the time included. */
-export const createTally = () => {
+export function createTally() {
   const startedMs = performance.now();
   const counts = { stored: 0, duplicate: 0, refused: 0 };
   const refusals = new Map<string, RefusalCount>();
@@ -44,10 +44,10 @@ export const createTally = () => {
       interrupted,
     }),
   };
-};
+}
 
 /** The summary for people: each result, each rejection code with its first line, and how to list them. */
-export const renderTally = (tally: IngestTally, interrupted: boolean, { green, red, yellow }: Paint): string => {
+export function renderTally(tally: IngestTally, interrupted: boolean, { green, red, yellow }: Paint): string {
   const { lines, stored, duplicate, refused, elapsedMs } = tally.summary(interrupted);
   const row = (name: string, count: number) => `  ${name.padEnd(10)}${formatCount(count).padStart(12)}`;
   const rate = formatCount(Math.round((lines / Math.max(1, elapsedMs)) * 1_000));
@@ -64,4 +64,4 @@ export const renderTally = (tally: IngestTally, interrupted: boolean, { green, r
     ...(refused === 0 ? [] : ['List rejected lines with: sealpost quarantine list.']),
     '',
   ].join('\n');
-};
+}

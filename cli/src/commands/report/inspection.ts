@@ -190,7 +190,7 @@ export const verifyCommand: PlainCommand = {
 };
 
 /** The signer sets of a file, or of a server that publishes them. */
-export const loadSignerSets = async (session: Session, source: string): Promise<SignerSets> => {
+export async function loadSignerSets(session: Session, source: string): Promise<SignerSets> {
   if (!/^https?:/.test(source)) {
     const raw = await readJsonFile(source);
     return asUsage(() => parseSignerSets(raw, source));
@@ -199,7 +199,7 @@ export const loadSignerSets = async (session: Session, source: string): Promise<
   const call = { signal: session.interruption() };
   const { signers } = await explainRemote(url, () => createClient(clientOptions(url, session)).signers(call));
   return parseSignerSets(signers, `${source}/signers.json`);
-};
+}
 
 const judge = (report: FullReport, signerSets: SignerSets) => {
   const { configDigest } = report.context;

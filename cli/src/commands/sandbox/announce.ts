@@ -24,7 +24,7 @@ export type Announcement = {
 };
 
 /** Prints where it is, how to read from it and how to control it; as one line of JSON if asked for. */
-export const announceSandbox = async (session: Session, announced: Announcement): Promise<void> => {
+export async function announceSandbox(session: Session, announced: Announcement): Promise<void> {
   const { node, credentials, accounts, folder, state, chain, hasExplorer } = announced;
   const { userId, secret } = credentials;
   const streams = [...node.write.view.current().streams.values()];
@@ -78,7 +78,7 @@ For your program:
   export SEALPOST_SECRET=${secret}
 ${accounts.map((one) => `\nFor ${one.name}:\n\n  export SEALPOST_USER_ID=${one.userId}\n  export SEALPOST_SECRET=${one.secret}\n`).join('')}${chain === undefined ? '' : chainExports(chain)}
 `);
-};
+}
 
 const toChainJson = ({ rpcUrl, chainId, verifier, consumer, accounts }: Chain) => ({
   rpcUrl,

@@ -3,7 +3,7 @@ import { type EventType, eventRow, eventTypes } from '@sealpost/sandbox/scenario
 import { usageError } from '../../failure.ts';
 
 /** Reads the words of `sandbox set` as the JSON of an event, or of several. The sandbox checks the values. */
-export const readEventArguments = (first: string, others: readonly string[]): unknown => {
+export function readEventArguments(first: string, others: readonly string[]): unknown {
   if (/^\s*[[{]/.test(first)) return readJson(first, others);
   if (!isType(first))
     throw usageError(`"${first}" is not an event, expected one of ${eventTypes.join(', ')}, or a JSON object.`);
@@ -18,7 +18,7 @@ export const readEventArguments = (first: string, others: readonly string[]): un
     event[name] = name === 'streams' ? text.split(',') : (fields[name]?.read(text) ?? text);
   }
   return event;
-};
+}
 
 const isType = (type: string): type is EventType => (eventTypes as readonly string[]).includes(type); // only widens it
 

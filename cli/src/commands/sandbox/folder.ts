@@ -22,11 +22,11 @@ export const sandboxProfile = 'sandbox';
 const markerFile = 'sandbox.json';
 
 /** Makes the folder. One that was a sandbox before is emptied; one that has anything else is rejected. */
-export const openSandboxFolder = async (
+export async function openSandboxFolder(
   cwd: string,
   dir: string | undefined,
   { key }: SandboxCredentials,
-): Promise<SandboxFolder> => {
+): Promise<SandboxFolder> {
   const path = dir === undefined ? makeTemporary() : resolve(cwd, dir);
   const release = dir === undefined ? undefined : await claimFolder(path);
   const folder: SandboxFolder = {
@@ -40,7 +40,7 @@ export const openSandboxFolder = async (
   };
   writeFileSync(folder.keyFile, `${key}\n`, { mode: 0o600 });
   return folder;
-};
+}
 
 const makeTemporary = (): string => {
   try {

@@ -10,9 +10,7 @@ import { CommandError, exitCodes } from '../../failure.ts';
 const edrPackage = '@nomicfoundation/edr@0.13.0';
 
 /** Fails before anything is started if the EVM is not installed, or not for this platform. */
-export const requireEvm = async (
-  load: () => Promise<unknown> = () => import('@nomicfoundation/edr'),
-): Promise<void> => {
+export async function requireEvm(load: () => Promise<unknown> = () => import('@nomicfoundation/edr')): Promise<void> {
   try {
     await load();
   } catch (cause) {
@@ -24,7 +22,7 @@ export const requireEvm = async (
       { cause },
     );
   }
-};
+}
 
 type ChainParts = {
   /** A node that the user runs; without it, a local chain is started. */
@@ -46,7 +44,7 @@ export type SandboxChain = Chain & {
 const updateMaxMs = 5_000;
 
 /** Starts or joins the chain with the signer sets that are not retired. */
-export const openSandboxChain = async ({ url, port, view, nowMs, warn }: ChainParts): Promise<SandboxChain> => {
+export async function openSandboxChain({ url, port, view, nowMs, warn }: ChainParts): Promise<SandboxChain> {
   const active = () => [...view.current().signerSets.values()].filter(({ retiredAt }) => retiredAt === null);
   const chain = await (url === undefined
     ? startChain({ port, signerSets: active(), nowMs })
@@ -55,7 +53,7 @@ export const openSandboxChain = async ({ url, port, view, nowMs, warn }: ChainPa
         throw new CommandError(exitCodes.unavailable, `--chain: ${error.message}`, { cause: error });
       }));
   return { ...chain, update: createChainUpdate({ update: () => chain.updateSignerSets(active()), warn }) };
-};
+}
 
 type UpdateParts = {
   readonly update: () => Promise<void>;
@@ -64,7 +62,7 @@ type UpdateParts = {
 };
 
 /** Bounds the wait for an update. After one that took longer, later ones are not waited for until the chain answers again. */
-export const createChainUpdate = ({ update, warn, maxMs = updateMaxMs }: UpdateParts): (() => Promise<void>) => {
+export function createChainUpdate({ update, warn, maxMs = updateMaxMs }: UpdateParts): () => Promise<void> {
   let isSilent = false;
   return async () => {
     const updated = update()
@@ -78,7 +76,7 @@ export const createChainUpdate = ({ update, warn, maxMs = updateMaxMs }: UpdateP
       `warning: the local chain has not answered for ${maxMs / 1_000} s. The sandbox continues; the signer sets of the chain are updated when it answers.\n`,
     );
   };
-};
+}
 
 /** A test may take the owner's rights or ether away: its chain is behind then, and the rest of the sandbox continues. */
 const chainWarning = (error: unknown): string =>

@@ -51,7 +51,7 @@ export type ReplayPlan = {
 export const planDefaults = { seed: 'sandbox', past: '5m', listen: '127.0.0.1:7411', opsPort: 7412 } as const;
 
 /** Reads flags and scenario. Errors name the flag, or the file and the field. */
-export const readPlan = async (options: RawOptions, nowSeconds: number): Promise<SandboxPlan> => {
+export async function readPlan(options: RawOptions, nowSeconds: number): Promise<SandboxPlan> {
   const file = typeof options.scenario === 'string' ? options.scenario : undefined;
   const scenario = file === undefined ? { events: [] } : inFile(file, parseScenario, await readJsonFile(file));
   const prices = typeof options.prices === 'string' ? await readPrices(options.prices) : undefined;
@@ -74,7 +74,7 @@ export const readPlan = async (options: RawOptions, nowSeconds: number): Promise
     hasChain: options.chain !== undefined,
     chainUrl: typeof options.chain === 'string' ? parseServerUrl('--chain', options.chain).href : undefined,
   };
-};
+}
 
 const readReplay = async (options: RawOptions): Promise<ReplayPlan | undefined> => {
   const { replay, replayTimes = 'now', catalog, streams, past, prices } = options;

@@ -17,7 +17,7 @@ export type PricesPlan = {
   readonly firstSecond: number | undefined;
 };
 
-export const readPrices = async (file: string): Promise<PricesPlan> => {
+export async function readPrices(file: string): Promise<PricesPlan> {
   const { text: csv } = await readFileAndMode(file);
   return inPrices(file, () => {
     const names = new Set(readSeries(csv, 0).map(({ stream }) => stream));
@@ -30,14 +30,14 @@ export const readPrices = async (file: string): Promise<PricesPlan> => {
       firstSecond: firstMs === undefined ? undefined : Math.floor(firstMs / 1_000),
     };
   });
-};
+}
 
 /** What the prices do in a sandbox that starts at a second. */
-export const compilePrices = (plan: PricesPlan | undefined, startSecond: number, streams: Catalog): CompiledEvent => {
+export function compilePrices(plan: PricesPlan | undefined, startSecond: number, streams: Catalog): CompiledEvent {
   if (plan === undefined) return { effects: [], acts: [] };
   const { file, csv } = plan;
   return inPrices(file, () => compileSeries(readSeries(csv, startSecond * 1_000), streams));
-};
+}
 
 /** The simulated price of a stream that is never simulated does not matter. */
 const specOf = (name: string): StreamSpec => {

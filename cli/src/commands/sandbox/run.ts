@@ -57,7 +57,7 @@ const createClosing = (): Closing => {
 };
 
 /** Runs until interrupted. */
-export const runSandbox = async (session: Session, run: SandboxRun): Promise<void> => {
+export async function runSandbox(session: Session, run: SandboxRun): Promise<void> {
   const signal = session.interruption(['SIGHUP']); // of a terminal that is closed: the temporary folder must not stay
   const interrupted = untilAborted(signal);
   const closing = createClosing();
@@ -67,7 +67,7 @@ export const runSandbox = async (session: Session, run: SandboxRun): Promise<voi
   } finally {
     await closing.all();
   }
-};
+}
 
 const startSandbox = async (
   session: Session,

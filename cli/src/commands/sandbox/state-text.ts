@@ -20,7 +20,7 @@ const describeSpeed = ({ speed, actualSpeed, paused, behindSeconds }: SandboxSta
 };
 
 /** Lines with names in front; lists below. */
-export const renderState = (state: SandboxState): string => {
+export function renderState(state: SandboxState): string {
   const { scenario, reports, faults, set, problems } = state;
   const rows: readonly (readonly [string, string])[] = [
     ['time', state.time],
@@ -47,7 +47,7 @@ export const renderState = (state: SandboxState): string => {
     ...list('faults', faults.map(describeFault)),
     ...list('problems', problems),
   ].join('\n')}\n`;
-};
+}
 
 const describeFault = ({ id, text, state, applied, matched }: SandboxState['faults'][number]): string =>
   `${id}  ${text}  ${state}, applied ${applied} of ${matched} times`;

@@ -57,7 +57,7 @@ const refuse = (option: string, raw: string, expected: string): CommandError =>
   usageError(`${option} has the value "${raw}", expected ${expected}.`);
 
 /** Reads every option; relative times count from `now`, in Unix seconds. */
-export const parseSimulateOptions = (raw: SimulateOptions, now: number): SimulateSettings => {
+export function parseSimulateOptions(raw: SimulateOptions, now: number): SimulateSettings {
   const networkType = parseNetworkType(raw.network);
   const streams = parseStreams(raw.streams, createStreams(networkType));
   const simulation = {
@@ -77,7 +77,7 @@ export const parseSimulateOptions = (raw: SimulateOptions, now: number): Simulat
   if (raw.out === undefined) throw usageError('--out is missing, expected the directory to write to (or --live).');
   const workers = raw.workers === undefined ? undefined : parseCount('--workers', raw.workers, 0, workersMax);
   return { mode: 'span', simulation, span: parseHistorySpan(raw, now), out: raw.out, workers, json: raw.json ?? false };
-};
+}
 
 const parseHistorySpan = ({ from, to = 'now' }: SimulateOptions, now: number): TimeRange => {
   if (from === undefined) throw usageError(`--from is missing, expected ${timeForms}.`);
@@ -100,16 +100,16 @@ const parseNetworkType = (raw: string): NetworkType => {
 };
 
 /** Oracles of the network, and how many of them may fail. */
-export const parseSize = (
+export function parseSize(
   raw: { readonly oracles?: unknown; readonly faulty?: unknown },
   networkType: NetworkType,
-): { n: number; f: number } => {
+): { n: number; f: number } {
   const profile = networkProfiles[networkType];
   const n = raw.oracles === undefined ? profile.n : parseCount('--oracles', String(raw.oracles), 1, oraclesMax);
   const faultyMax = Math.ceil(n / 3) - 1; // n > 3f
   if (raw.faulty === undefined) return { n, f: Math.min(profile.f, faultyMax) };
   return { n, f: parseCount('--faulty', String(raw.faulty), 0, faultyMax) };
-};
+}
 
 const parseStreams = (raw: string | undefined, known: readonly SimulatedStream[]): readonly SimulatedStream[] => {
   if (raw === undefined) return known;

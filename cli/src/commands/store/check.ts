@@ -48,7 +48,7 @@ const sliceReports = 1_024;
 const problemsKept = 1_000;
 
 /** Checks every record. Reports that a running writer moves may be skipped; there are no false alarms. */
-export const checkStore = async (reports: ReportStore, options: CheckOptions): Promise<CheckResult> => {
+export async function checkStore(reports: ReportStore, options: CheckOptions): Promise<CheckResult> {
   const problems = createProblemList();
   const newest = new Map<FeedId, Window>();
   let cursor: string | undefined;
@@ -71,7 +71,7 @@ export const checkStore = async (reports: ReportStore, options: CheckOptions): P
     for (const { reason, feedId, table, key } of (await options.findDamage?.()) ?? [])
       problems.addDamaged({ error: new CorruptRecordError(reason), table, key, ...(feedId && { feedId }) });
   return { reports: checked, streams: newest.size, ...problems.found(), complete: cursor === undefined };
-};
+}
 
 type ProblemList = ReturnType<typeof createProblemList>;
 

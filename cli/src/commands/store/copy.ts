@@ -70,19 +70,19 @@ const placeOf = (url: string): string => {
 };
 
 /** Copies with a progress bar. */
-export const copyInto = async (
+export async function copyInto(
   progress: Progress,
   source: Store,
   target: Store,
   options: CopyOptions,
-): Promise<Copied> => {
+): Promise<Copied> {
   const { reports: total } = await source.reports.stats();
   return copyStore(source, target, {
     ...options,
     onProgress: ({ part, reports: count }) =>
       progress.update({ fraction: Math.min(1, count / Math.max(1, total)), count, label: `reports ${part}` }),
   });
-};
+}
 
 const copyTo = async (session: Session, source: Store, to: string, signal: AbortSignal): Promise<Copied> => {
   const target = await openStore(to, 'write', { isCommand: true });

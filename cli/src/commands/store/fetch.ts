@@ -26,7 +26,7 @@ export type Source = {
 };
 
 /** All gaps of a stream, oldest first: the first is before its oldest report, the last after its newest. */
-export const gapsOf = async (reports: ReportStore, feedId: FeedId): Promise<readonly Gap[]> => {
+export async function gapsOf(reports: ReportStore, feedId: FeedId): Promise<readonly Gap[]> {
   const stepMs = timeResolutionOf(feedId) === 'milliseconds' ? 1 : 1_000;
   const gaps: Gap[] = [];
   let fromMs: number | null = null;
@@ -36,7 +36,7 @@ export const gapsOf = async (reports: ReportStore, feedId: FeedId): Promise<read
       fromMs = observationsMs + stepMs;
     }
   return [...gaps, { feedId, fromMs, toMs: null }];
-};
+}
 
 /** Is a moment in a gap? */
 export const isWithin = ({ fromMs, toMs }: Gap, ms: number): boolean => (fromMs ?? 0) <= ms && ms <= (toMs ?? ms);
@@ -59,13 +59,13 @@ const spansOf = (gaps: readonly Gap[]): readonly StreamSpan[] => {
 };
 
 /** Fetches gaps; resolves when each was read to its end, or rejected. */
-export const fetchGaps = async (
+export async function fetchGaps(
   { client, url, signal, warn }: Source,
   store: Store,
   verifierThreads: number,
   gaps: readonly Gap[],
   onProgress: (reports: number) => void,
-): Promise<Fetched> => {
+): Promise<Fetched> {
   const verifier = openVerifier(verifierThreads);
   const total = { stored: 0, rejected: 0 };
   try {
@@ -88,7 +88,7 @@ export const fetchGaps = async (
   } finally {
     await verifier.close();
   }
-};
+}
 
 const storePage = async (
   target: ReportStore,

@@ -6,11 +6,11 @@ import { type Store, StoreError } from '@sealpost/server/store/store';
 import { CommandError, exitCodes, usageError } from '../../failure.ts';
 
 /** The folder behind a store's URL. */
-export const folderOf = (url: string): string => {
+export function folderOf(url: string): string {
   const scheme = /^([a-z][a-z0-9+]+):/.exec(url)?.[1];
   if (scheme === undefined || scheme === 'lmdb') return url.slice(scheme === undefined ? 0 : 'lmdb:'.length);
   throw usageError(`A ${scheme}: store is not a folder. Use sealpost store copy --from FOLDER --to ADDRESS.`);
-};
+}
 
 /** The URL of the store in a folder, whose name may look like one. */
 export const addressOf = (folder: string): string => `lmdb:${folder}`;
@@ -19,25 +19,25 @@ const listFolder = (folder: string): readonly string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name !== 'lost+found') : []; // part of every ext4 volume
 
 /** Throws if a folder is not empty. `advice` says what to do. */
-export const requireEmpty = (folder: string, advice: string): void => {
+export function requireEmpty(folder: string, advice: string): void {
   if (listFolder(folder).length > 0) throw new CommandError(exitCodes.refused, `${folder} is not empty. ${advice}`);
-};
+}
 
 /** The parts of a store. */
 const isStorePart = (name: string): boolean => name === 'reports' || name === 'admin';
 
 /** Throws if a folder contains a store, or a copy that was cut short. Other files, such as the key, are allowed. */
-export const requireNoStore = (folder: string, advice: string): void => {
+export function requireNoStore(folder: string, advice: string): void {
   const names = listFolder(folder);
   if (names.some(isStorePart)) throw new CommandError(exitCodes.refused, `There is a store in ${folder}. ${advice}`);
   const partial = names.find((name) => name.startsWith('.partial-'));
   if (partial === undefined) return;
   const text = `${folder} has ${partial} of a copy that was interrupted. If no other copy is running, delete it, then run the command again.`;
   throw new CommandError(exitCodes.refused, text);
-};
+}
 
 /** Copies a store into a folder without one, which may be new; durable when it resolves. */
-export const copyStoreFolder = async (store: Store, folder: string): Promise<void> => {
+export async function copyStoreFolder(store: Store, folder: string): Promise<void> {
   const partial = join(folder, `.partial-${process.pid}`);
   try {
     await store.backup(partial);
@@ -54,7 +54,7 @@ export const copyStoreFolder = async (store: Store, folder: string): Promise<voi
     const text = `The copy to ${folder} failed: ${what}. Check the disk and its permissions, then run the command again.`;
     throw new CommandError(exitCodes.unavailable, text, { cause: error });
   }
-};
+}
 
 const syncAll = (folder: string): void => {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

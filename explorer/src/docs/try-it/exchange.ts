@@ -63,7 +63,7 @@ const readBody = async (response: Response): Promise<{ readonly chunks: BlobPart
 };
 
 /** Signs by the server's clock: if it rejects this machine's, the request is signed again with the time of its answer. */
-export const createSender = (session: Pick<Session, 'send'>) => {
+export function createSender(session: Pick<Session, 'send'>) {
   let offsetMs = 0;
   const once = (request: TriedRequest, signal: AbortSignal): Promise<SentRequest> => {
     const timestampMs = request.isSigned ? Math.round(Date.now() + offsetMs) : undefined;
@@ -77,20 +77,20 @@ export const createSender = (session: Pick<Session, 'send'>) => {
     offsetMs = serverTimeMs - Date.now();
     return once(request, signal);
   };
-};
+}
 
 export type Sender = ReturnType<typeof createSender>;
 
 /** The keys of a JSON object; none for any other text. */
-export const readJson = (text: string): Readonly<Record<string, unknown>> => {
+export function readJson(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text)) as Readonly<Record<string, unknown>>; // each key is checked where it is read
   } catch {
     return {};
   }
-};
+}
 
-export const exchangeOnce = async (send: Sender, request: TriedRequest, signal: AbortSignal): Promise<Exchange> => {
+export async function exchangeOnce(send: Sender, request: TriedRequest, signal: AbortSignal): Promise<Exchange> {
   const startedMs = performance.now();
   const { headers, response } = await send(request, signal);
   const { chunks, isCut } = await readBody(response);
@@ -104,16 +104,16 @@ export const exchangeOnce = async (send: Sender, request: TriedRequest, signal: 
     text: await body.text(),
     isCut,
   };
-};
+}
 
 /** Longest text on the page; formatting and drawing more would block it. */
 export const bodyCharactersMax = 50_000;
 
 /** A body for people: JSON indented, the rest as it is, cut if it is long. */
-export const formatBody = (text: string): { readonly text: string; readonly isCut: boolean } => {
+export function formatBody(text: string): { readonly text: string; readonly isCut: boolean } {
   const whole = text.length > 1_000_000 ? text : indent(text);
   return { text: whole.slice(0, bodyCharactersMax), isCut: whole.length > bodyCharactersMax };
-};
+}
 
 const indent = (text: string): string => {
   try {

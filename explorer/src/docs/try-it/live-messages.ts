@@ -3,10 +3,7 @@ import { decodeFullReport, readReportBody, windowOf } from '@sealpost/protocol';
 import { readJson } from './exchange.ts';
 
 /** Reads an event stream; calls back with each event's text. Resolves when the server ends it. */
-export const readEventTexts = async (
-  body: ReadableStream<Uint8Array>,
-  onEvent: (text: string) => void,
-): Promise<void> => {
+export async function readEventTexts(body: ReadableStream<Uint8Array>, onEvent: (text: string) => void): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '';
@@ -17,13 +14,13 @@ export const readEventTexts = async (
     rest = events.pop() ?? '';
     for (const text of events) if (text.trim() !== '') onEvent(text.trim());
   }
-};
+}
 
 /** The report of an event; undefined for a comment. */
 const dataOf = (event: string): string | undefined => /^data: ?(.*)$/m.exec(event)?.[1];
 
 /** The message that a WebSocket would send for an event; undefined for an event without a report. */
-export const socketMessage = (event: string, inMs: boolean): string | undefined => {
+export function socketMessage(event: string, inMs: boolean): string | undefined {
   const text = dataOf(event);
   if (text === undefined) return undefined;
   const { feedID, fullReport } = readJson(text);
@@ -32,7 +29,7 @@ export const socketMessage = (event: string, inMs: boolean): string | undefined 
   return JSON.stringify({
     report: { feedID, validFromTimestampMs: validFromMs, observationsTimestampMs: observationsMs, fullReport },
   });
-};
+}
 
 /** A message for people: long hex is cut. */
 export const shortenHex = (text: string): string => text.replace(/(0x[0-9a-f]{64})[0-9a-f]{8,}/g, '$1…');

@@ -6,13 +6,13 @@ import { CodeBlock, InlineText } from '../prose.tsx';
 import { bodyBytesMax, bodyCharactersMax, type Exchange, formatBody, readJson, type TriedRequest } from './exchange.ts';
 
 /** The request as it was sent. The secret is no part of it: it only makes the signature. */
-export const RequestText = ({
+export function RequestText({
   request,
   sentHeaders,
 }: {
   readonly request: Pick<TriedRequest, 'method' | 'target'>;
   readonly sentHeaders: Readonly<Record<string, string>>;
-}) => {
+}) {
   const { origin } = useDocs();
   const lines = [
     `${request.method} ${origin}${request.target}`,
@@ -24,10 +24,10 @@ export const RequestText = ({
       <CodeBlock text={lines.join('\n')} label="request" />
     </div>
   );
-};
+}
 
 /** The entry of an error code, where the answer has one. */
-export const ErrorNote = ({ text }: { readonly text: string }) => {
+export function ErrorNote({ text }: { readonly text: string }) {
   const { docs } = useDocs();
   const { code, message } = readJson(text);
   const known = docs.errors.find((error) => error.code === code);
@@ -40,7 +40,7 @@ export const ErrorNote = ({ text }: { readonly text: string }) => {
       : <InlineText text={known.message} /> {known.retry ? 'Retry later.' : 'Change the request before you retry.'}
     </Notice>
   );
-};
+}
 
 const kindOf = (status: number): 'ok' | 'warn' | 'bad' => (status < 400 ? 'ok' : status < 500 ? 'warn' : 'bad');
 
@@ -59,7 +59,7 @@ const download = (body: Blob, name: string): void => {
   setTimeout(() => URL.revokeObjectURL(url), revokeAfterMs);
 };
 
-export const AnswerBody = ({ exchange, name }: { readonly exchange: Exchange; readonly name: string }) => {
+export function AnswerBody({ exchange, name }: { readonly exchange: Exchange; readonly name: string }) {
   const { status, headers, tookMs, body, text, isCut } = exchange;
   const { text: formatted, isCut: isShortened } = formatBody(text);
   return (
@@ -89,4 +89,4 @@ export const AnswerBody = ({ exchange, name }: { readonly exchange: Exchange; re
       )}
     </div>
   );
-};
+}

@@ -86,7 +86,7 @@ const ArgumentField = ({ id, parameter, value, onChange }: FieldProps) => {
 
 const fieldId = (operationId: string, { name }: OpenApiParameter): string => `${operationId}-argument-${name}`;
 
-export const ArgumentForm = ({
+export function ArgumentForm({
   operation,
   values,
   onChange,
@@ -98,7 +98,7 @@ export const ArgumentForm = ({
   readonly onChange: (values: ArgumentValues) => void;
   readonly onSubmit: () => void;
   readonly children: JSX.Element;
-}) => {
+}) {
   const { streams } = useDocs();
   const { id, parameters, transport } = operation;
   // Browsers send no headers with a WebSocket.
@@ -134,4 +134,4 @@ export const ArgumentForm = ({
       {children}
     </form>
   );
-};
+}

@@ -11,7 +11,7 @@ import { AnswerBody, ErrorNote, RequestText } from './try-answer.tsx';
 import { ArgumentForm } from './try-form.tsx';
 import { LiveMessages, SocketNote, useLiveTry } from './try-live.tsx';
 
-export const TryIt = ({ operation }: { readonly operation: DocsOperation }) => {
+export function TryIt({ operation }: { readonly operation: DocsOperation }) {
   const { session } = useExplorer();
   const userId = session.userId.value;
   if (operation.auth === 'required' && userId === undefined)
@@ -27,7 +27,7 @@ export const TryIt = ({ operation }: { readonly operation: DocsOperation }) => {
   ) : (
     <TryLive key={userId} operation={operation} />
   );
-};
+}
 
 /** The form's values; times are those of when the panel was opened. */
 const useArguments = (operation: DocsOperation) => {

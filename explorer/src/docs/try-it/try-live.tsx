@@ -24,7 +24,7 @@ export type LiveTry = {
 const idle: LiveTry = { phase: 'idle', messages: [], sentHeaders: undefined, headers: [], trouble: undefined };
 
 /** A connection that the panel opens and closes. */
-export const useLiveTry = (operation: DocsOperation) => {
+export function useLiveTry(operation: DocsOperation) {
   const { send } = useDocs();
   const [state, setState] = useState<LiveTry>(idle);
   const abort = useRef<AbortController | undefined>(undefined);
@@ -65,7 +65,7 @@ export const useLiveTry = (operation: DocsOperation) => {
     }
   };
   return { state, open, close };
-};
+}
 
 const phaseTexts = {
   idle: '',
@@ -74,7 +74,7 @@ const phaseTexts = {
   ended: 'Disconnected',
 } as const satisfies Record<LiveTry['phase'], string>;
 
-export const LiveMessages = ({
+export function LiveMessages({
   operation,
   request,
   state,
@@ -82,7 +82,7 @@ export const LiveMessages = ({
   readonly operation: DocsOperation;
   readonly request: Pick<TriedRequest, 'method' | 'target'>;
   readonly state: LiveTry;
-}) => {
+}) {
   const { phase, messages, sentHeaders, trouble } = state;
   return (
     <>
@@ -112,7 +112,7 @@ export const LiveMessages = ({
       )}
     </>
   );
-};
+}
 
 /** Why a WebSocket is not one here. */
 export const SocketNote = () => (

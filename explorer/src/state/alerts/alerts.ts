@@ -69,7 +69,7 @@ const checkEveryMs = 2_000;
 const settleMs = 5_000;
 const toastsMax = 3;
 
-export const createAlerts = (parts: AlertParts): Alerts => {
+export function createAlerts(parts: AlertParts): Alerts {
   const { window, session } = parts;
   const setting = createStoredSetting<StoredAlerts>(parts.storage, storageKey, parseStored, toStored);
   const permission = signal(readPermission(window));
@@ -133,7 +133,7 @@ export const createAlerts = (parts: AlertParts): Alerts => {
     },
     problem,
   };
-};
+}
 
 type AlertStore = {
   readonly alerts: () => readonly Alert[];

@@ -18,7 +18,7 @@ export type RefusalParts = {
   readonly onProblem: (error: unknown) => void;
 };
 
-export const createRefusals = ({ session, chunks, onRefused, onProblem }: RefusalParts): Refusals => {
+export function createRefusals({ session, chunks, onRefused, onProblem }: RefusalParts): Refusals {
   const waiting = new Map<string, LiveReport>();
   let signers: { readonly sets: SignerSetsJson; readonly readMs: number } | undefined;
   let isRunning = false;
@@ -62,4 +62,4 @@ export const createRefusals = ({ session, chunks, onRefused, onProblem }: Refusa
       waiting.clear();
     },
   };
-};
+}

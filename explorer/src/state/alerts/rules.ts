@@ -40,26 +40,22 @@ export const intervalsMax = 1_000;
 const bandShare = 1_000n;
 
 /** A decimal number with at most 18 decimals as an integer; undefined if it is not one. A comma separates thousands: `1,5` could mean 1.5. */
-export const parseLevel = (text: string): bigint | undefined => {
+export function parseLevel(text: string): bigint | undefined {
   const [, sign, whole, fraction = ''] =
     /^([-−]?)([0-9]{1,40}|[0-9]{1,3}(?:,[0-9]{3}){1,12})(?:\.([0-9]{1,18}))?$/.exec(text.trim()) ?? [];
   if (whole === undefined) return undefined;
   const size = BigInt(`${whole.replaceAll(',', '')}${fraction.padEnd(18, '0')}`);
   return sign === '' ? size : -size;
-};
+}
 
 /** A percentage with at most 16 decimals as a ratio, like the rates of reports; undefined if it is not one. A “%” after it is optional. */
-export const parsePercent = (text: string): bigint | undefined => {
+export function parsePercent(text: string): bigint | undefined {
   const hundredfold = parseLevel(text.trim().replace(/%$/, ''));
   return hundredfold === undefined || hundredfold % 100n !== 0n ? undefined : hundredfold / 100n;
-};
+}
 
 /** The alert after a price, and whether it is triggered. */
-export const afterPrice = (
-  alert: Alert,
-  price: bigint,
-  nowMs: number,
-): readonly [next: Alert, isTriggered: boolean] => {
+export function afterPrice(alert: Alert, price: bigint, nowMs: number): readonly [next: Alert, isTriggered: boolean] {
   const { rule, isArmed, lastMs } = alert;
   if (rule.kind !== 'price' || alert.isPaused) return [alert, false];
   const over = rule.direction === 'above' ? price - rule.level : rule.level - price; // how far beyond the level
@@ -68,20 +64,20 @@ export const afterPrice = (
   const size = rule.level < 0n ? -rule.level : rule.level;
   const band = rule.repeats && lastMs !== undefined ? size / bandShare : 0n;
   return over < -band ? [{ ...alert, isArmed: true }, false] : [alert, false];
-};
+}
 
 /** The alert at a time, with the age of the stream's newest report. It triggers once, and again after the next report. */
-export const afterAge = (
+export function afterAge(
   alert: Alert,
   ageMs: number,
   intervalMs: number,
   nowMs: number,
-): readonly [next: Alert, isTriggered: boolean] => {
+): readonly [next: Alert, isTriggered: boolean] {
   if (alert.rule.kind !== 'stale' || alert.isPaused) return [alert, false];
   const isStale = ageMs > alert.rule.intervals * intervalMs + deliveryMs;
   if (!isStale) return [alert.isArmed ? alert : { ...alert, isArmed: true }, false];
   return alert.isArmed ? [{ ...alert, isArmed: false, lastMs: nowMs }, true] : [alert, false];
-};
+}
 
 /** A report that is on its way is not late. */
 const deliveryMs = 2_000;
@@ -89,11 +85,11 @@ const deliveryMs = 2_000;
 /** Between two alerts about reports of one stream that fail verification. */
 const unverifiedEveryMs = 60_000;
 
-export const afterRefusal = (alert: Alert, nowMs: number): readonly [next: Alert, isTriggered: boolean] => {
+export function afterRefusal(alert: Alert, nowMs: number): readonly [next: Alert, isTriggered: boolean] {
   const isSoon = alert.lastMs !== undefined && Math.abs(nowMs - alert.lastMs) < unverifiedEveryMs;
   if (alert.rule.kind !== 'unverified' || alert.isPaused || isSoon) return [alert, false];
   return [{ ...alert, lastMs: nowMs }, true];
-};
+}
 
 /** A level with at least as many digits as the stream's prices show; that of a rate in percent. */
 const levelText = (level: bigint, digits: PriceDigits | undefined, isRate: boolean): string => {
@@ -104,7 +100,7 @@ const levelText = (level: bigint, digits: PriceDigits | undefined, isRate: boole
 };
 
 /** The rule in words, with the digits of its stream if they are known: `Price rises to 64,000.00 or above, once`. */
-export const ruleText = (rule: AlertRule, digits?: PriceDigits, isRate = false): string => {
+export function ruleText(rule: AlertRule, digits?: PriceDigits, isRate = false): string {
   if (rule.kind === 'unverified') return 'A report fails verification';
   if (rule.kind === 'stale')
     return `No report for ${rule.intervals} ${rule.intervals === 1 ? 'interval' : 'intervals'}`;
@@ -114,16 +110,16 @@ export const ruleText = (rule: AlertRule, digits?: PriceDigits, isRate = false):
   return rule.direction === 'above'
     ? `${price} rises to ${level} or above, ${times}`
     : `${price} falls to ${level} or below, ${times}`;
-};
+}
 
 /** Whatever the browser kept, as valid alerts; what is not valid is dropped. */
-export const parseStored = (stored: unknown): StoredAlerts => {
+export function parseStored(stored: unknown): StoredAlerts {
   const { alerts, history } = Object(stored) as Partial<Record<keyof StoredAlerts, unknown>>; // checked below
   return {
     alerts: listOf(alerts).flatMap(parseAlert).slice(0, alertsMax),
     history: listOf(history).flatMap(parseEvent).slice(0, historyMax),
   };
-};
+}
 
 /** The same, for JSON, which has no bigint. */
 export const toStored = ({ alerts, history }: StoredAlerts): unknown => ({

@@ -10,10 +10,10 @@ export type PageCode<Name extends string, Code> = {
   readonly preload: (name: Name) => Promise<void>;
 };
 
-export const createPageCode = <Name extends string, Code>(
+export function createPageCode<Name extends string, Code>(
   loaders: Readonly<Record<Name, () => Promise<Code>>>,
   chunks: Chunks,
-): PageCode<Name, Code> => {
+): PageCode<Name, Code> {
   const loaded = signal<ReadonlyMap<Name, Code>>(new Map());
   const keep = (name: Name, code: Code): void => {
     loaded.value = new Map([...loaded.peek(), [name, code]]);
@@ -29,4 +29,4 @@ export const createPageCode = <Name extends string, Code>(
       if (code !== undefined) keep(name, code);
     },
   };
-};
+}

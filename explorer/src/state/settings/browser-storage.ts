@@ -16,7 +16,7 @@ export type BrowserStorage = {
   readonly dismissRefusal: () => void;
 };
 
-export const createBrowserStorage = (window: KeepingWindow): BrowserStorage => {
+export function createBrowserStorage(window: KeepingWindow): BrowserStorage {
   const refusal = signal<'blocked' | 'full' | undefined>(undefined);
   const isDismissed = signal(false);
   return {
@@ -45,4 +45,4 @@ export const createBrowserStorage = (window: KeepingWindow): BrowserStorage => {
       isDismissed.value = true;
     },
   };
-};
+}

@@ -12,12 +12,12 @@ export type StoredSetting<T> = {
  * A value in local storage, as JSON. `parse` gets whatever is there, undefined if nothing is, and returns a valid value: users and other
  * programs can write anything. `toStored` turns a value into what JSON can hold.
  */
-export const createStoredSetting = <T>(
+export function createStoredSetting<T>(
   storage: BrowserStorage,
   key: string,
   parse: (stored: unknown) => T,
   toStored: (value: T) => unknown = (value) => value,
-): StoredSetting<T> => {
+): StoredSetting<T> {
   const value = signal(parse(parseJson(storage.read(key))));
   storage.follow(key, (text) => {
     value.value = parse(parseJson(text));
@@ -29,7 +29,7 @@ export const createStoredSetting = <T>(
       storage.write(key, JSON.stringify(toStored(next)));
     },
   };
-};
+}
 
 const parseJson = (text: string | null): unknown => {
   try {

@@ -25,7 +25,7 @@ export type TimeParts = { readonly day: string; readonly clock: string; readonly
 
 const storageKey = 'sealpost-times';
 
-export const createTimes = (storage: BrowserStorage): Times => {
+export function createTimes(storage: BrowserStorage): Times {
   const setting = createStoredSetting<TimesZone>(storage, storageKey, (stored) =>
     stored === 'local' ? 'local' : 'utc',
   );
@@ -42,4 +42,4 @@ export const createTimes = (storage: BrowserStorage): Times => {
     },
     zoneName: () => (isLocal.value ? 'local time' : 'UTC'),
   };
-};
+}

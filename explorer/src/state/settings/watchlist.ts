@@ -23,7 +23,7 @@ const parse = (stored: unknown): readonly string[] =>
       )
     : [];
 
-export const createWatchlist = (storage: BrowserStorage): Watchlist => {
+export function createWatchlist(storage: BrowserStorage): Watchlist {
   const setting = createStoredSetting(storage, storageKey, parse);
   return {
     feedIds: computed(() => new Set(setting.value.value)),
@@ -38,4 +38,4 @@ export const createWatchlist = (storage: BrowserStorage): Watchlist => {
       return 'added';
     },
   };
-};
+}

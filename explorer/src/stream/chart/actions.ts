@@ -9,10 +9,10 @@ import type { ChartModel } from './model.ts';
 export type BarAction = 'open' | 'zoom' | undefined;
 
 /** A report opens; a candle of several reports is zoomed into. */
-export const actionOf = (bar: Bar | undefined): BarAction => {
+export function actionOf(bar: Bar | undefined): BarAction {
   if (bar === undefined || bar.kind === 'gap') return undefined;
   return bar.kind === 'report' || bar.endMs - bar.startMs <= 1_000 ? 'open' : 'zoom';
-};
+}
 
 export type ChartActions = ReturnType<typeof createChartActions>;
 
@@ -22,14 +22,14 @@ const barsPerLeap = 10;
 const milliseconds = 1_000;
 
 /** `writeAddress` is called before the page is left, so that going back shows the same view. */
-export const createChartActions = (
+export function createChartActions(
   model: ChartModel,
   {
     feedId,
     router,
     writeAddress,
   }: { readonly feedId: string; readonly router: Router; readonly writeAddress: () => void },
-) => {
+) {
   const change = (next: (view: ChartView, now: number) => ChartView): void => {
     model.view.value = next(model.view.peek(), model.now.peek());
   };
@@ -97,4 +97,4 @@ export const createChartActions = (
       router.go(reportHref(feedId, second));
     },
   };
-};
+}

@@ -52,7 +52,7 @@ const firstFrom = <T>(values: readonly T[], isBefore: (value: T) => boolean): nu
 };
 
 /** The bar at a time; a gap has the length of a bar. */
-export const barAt = ({ grid, spans, candles }: ChartBars, ms: number): Bar => {
+export function barAt({ grid, spans, candles }: ChartBars, ms: number): Bar {
   const step = stepOf(grid.resolution);
   if (grid.resolution === 'reports') {
     const span = spans[firstFrom(spans, ({ endMs }) => endMs <= ms)];
@@ -63,31 +63,31 @@ export const barAt = ({ grid, spans, candles }: ChartBars, ms: number): Bar => {
   }
   const startMs = Math.floor(ms / 1_000 / step) * step * 1_000;
   return { kind: 'gap', startMs, endMs: startMs + step * 1_000 };
-};
+}
 
 /** All of them with a value, in order. */
 const listOf = ({ grid, spans, candles }: ChartBars): readonly Bar[] =>
   grid.resolution === 'reports' ? spans.map(reportBar) : candles.map((one) => candleBar(one, stepOf(grid.resolution)));
 
 /** The bar `count` bars after one, or before it if negative; gaps are skipped, and the first and the last bar are the end. */
-export const barAfter = (bars: ChartBars, bar: Bar, count: number): Bar => {
+export function barAfter(bars: ChartBars, bar: Bar, count: number): Bar {
   const list = listOf(bars);
   const next = firstFrom(list, ({ startMs }) => startMs <= bar.startMs);
   const isOwn = list[next - 1]?.startMs === bar.startMs;
   const index = count > 0 ? next - 1 + count : next + count - (isOwn ? 1 : 0);
   return list[Math.min(list.length - 1, Math.max(0, index))] ?? bar;
-};
+}
 
 /** The first and the last bar with a value in a time; undefined if there is none. */
-export const edgesOf = (
+export function edgesOf(
   bars: ChartBars,
   fromMs: number,
   toMs: number,
-): { readonly first: Bar; readonly last: Bar } | undefined => {
+): { readonly first: Bar; readonly last: Bar } | undefined {
   const inside = listOf(bars).filter(({ startMs, endMs }) => endMs > fromMs && startMs < toMs);
   const [first, last] = [inside[0], inside.at(-1)];
   return first === undefined || last === undefined ? undefined : { first, last };
-};
+}
 
 const candlePoint = ({ timestamp, open, high, low, close }: Candle): ChartPoint => ({
   time: timestamp,
@@ -98,13 +98,10 @@ const candlePoint = ({ timestamp, open, high, low, close }: Candle): ChartPoint 
 });
 
 /** The points of a grid, which may be shorter than that of the bars. */
-export const pointsOf = (
-  { spans, candles }: ChartBars,
-  { start, end, resolution }: ChartGrid,
-): readonly ChartPoint[] => {
+export function pointsOf({ spans, candles }: ChartBars, { start, end, resolution }: ChartGrid): readonly ChartPoint[] {
   if (spans.length > 0) return secondsOf(spans, start, end - 1);
   const step = stepOf(resolution);
   return candles
     .filter(({ timestamp }) => timestamp >= start && timestamp < end && timestamp % step === 0)
     .map(candlePoint);
-};
+}

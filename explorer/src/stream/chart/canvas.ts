@@ -134,7 +134,7 @@ const barTimes = ({ start, end, resolution }: ChartGrid): { time: UTCTimestamp }
 };
 
 /** Draws into a container, which the chart fills. */
-export const createChartCanvas = (container: HTMLElement, initial: ChartColors): ChartCanvas => {
+export function createChartCanvas(container: HTMLElement, initial: ChartColors): ChartCanvas {
   let colors = initial;
   let grid: ChartGrid | undefined;
   let drawAs: SeriesStyle['drawAs'] = 'candles';
@@ -195,4 +195,4 @@ export const createChartCanvas = (container: HTMLElement, initial: ChartColors):
     screenshot: () => chart.takeScreenshot(),
     remove: () => chart.remove(),
   };
-};
+}

@@ -7,7 +7,7 @@ import { type ChartView, parseView, writeView } from './chart-view.ts';
 const restMs = 250;
 
 /** Reads the address of this stream, and writes it: later, or at once with `write`. */
-export const followAddress = (view: Signal<ChartView>, router: Router, feedId: string) => {
+export function followAddress(view: Signal<ChartView>, router: Router, feedId: string) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const settled = signal(view.peek());
   let written = writeView(new URLSearchParams(), view.peek()).toString();
@@ -48,4 +48,4 @@ export const followAddress = (view: Signal<ChartView>, router: Router, feedId: s
       };
     },
   };
-};
+}

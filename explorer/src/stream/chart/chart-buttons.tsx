@@ -12,7 +12,7 @@ import { pictureFileName, savePicture } from './picture-file.ts';
 
 type Parts = { readonly model: ChartModel; readonly actions: ChartActions };
 
-export const RangeButtons = ({ model, actions }: Parts) => {
+export function RangeButtons({ model, actions }: Parts) {
   const { seconds, end } = model.view.value;
   return (
     <fieldset class="button-group chart-ranges" aria-label="Chart range">
@@ -29,14 +29,14 @@ export const RangeButtons = ({ model, actions }: Parts) => {
       ))}
     </fieldset>
   );
-};
+}
 
 const kinds: readonly (readonly [ChartKind, string])[] = [
   ['candles', 'Candles'],
   ['line', 'Line'],
 ];
 
-export const KindButtons = ({ model, actions }: Parts) => {
+export function KindButtons({ model, actions }: Parts) {
   const { resolution, view } = model;
   const isFixed = resolution.value === 'reports' || resolution.value === 1;
   const title = isFixed ? 'Candles need a range of more than 24 minutes' : undefined;
@@ -55,7 +55,7 @@ export const KindButtons = ({ model, actions }: Parts) => {
       ))}
     </fieldset>
   );
-};
+}
 
 export const ZoomButtons = ({ model, actions }: Parts) => (
   <fieldset class="button-group" aria-label="Zoom">
@@ -78,7 +78,7 @@ type SaveProps = {
   readonly names: readonly [own: string, other: string];
 };
 
-export const SaveButton = ({ model, canvas, stream, names }: SaveProps) => {
+export function SaveButton({ model, canvas, stream, names }: SaveProps) {
   const { theme, times, clock, live } = useExplorer();
   const [hasFailed, setFailed] = useState(false);
   const save = async (): Promise<void> => {
@@ -113,4 +113,4 @@ export const SaveButton = ({ model, canvas, stream, names }: SaveProps) => {
       {hasFailed ? 'Not saved: try again' : 'PNG'}
     </button>
   );
-};
+}

@@ -75,10 +75,10 @@ const isDue = <T>({ loaded, loading, failure }: Entry<T>, { start, seconds }: Ch
   return loaded.atSecond < start + seconds + settleSeconds && now - loaded.atSecond >= renewSeconds;
 };
 
-export const createChartChunks = <T>(
+export function createChartChunks<T>(
   load: (chunk: ChunkKey, signal: AbortSignal) => Promise<readonly T[]>,
   onChange: () => void,
-): ChartChunks<T> => {
+): ChartChunks<T> {
   const entries = new Map<string, Entry<T>>();
   /** In this time, the server wants no requests. */
   let pause: Wait = noWait;
@@ -140,4 +140,4 @@ export const createChartChunks = <T>(
       entries.clear();
     },
   };
-};
+}

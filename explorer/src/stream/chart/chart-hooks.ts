@@ -39,7 +39,7 @@ export const colorsOf = ({ color }: Theme): ChartColors => ({
 });
 
 /** The chart of a stream, its view kept in the address. For one stream: another one needs another component. */
-export const useStreamChart = (feedId: string, history: ReadonlySignal<readonly ListedSpan[]>): StreamChart => {
+export function useStreamChart(feedId: string, history: ReadonlySignal<readonly ListedSpan[]>): StreamChart {
   const explorer = useExplorer();
   const { session, router, clock, catalog } = explorer;
   const client = session.client.value;
@@ -65,10 +65,10 @@ export const useStreamChart = (feedId: string, history: ReadonlySignal<readonly 
   useEffect(() => chart.model.start(), [chart]);
   useEffect(() => address.follow(), []);
   return chart;
-};
+}
 
 /** The canvas once its code is loaded, drawing the model; `null` if loading failed. */
-export const useCanvas = (model: ChartModel, feedId: string) => {
+export function useCanvas(model: ChartModel, feedId: string) {
   const explorer = useExplorer();
   const container = useRef<HTMLDivElement>(null);
   const highlight = useRef<HTMLDivElement>(null);
@@ -99,7 +99,7 @@ export const useCanvas = (model: ChartModel, feedId: string) => {
     };
   }, [canvas, model]);
   return { container, highlight, canvas };
-};
+}
 
 /** The last price, in the theme's colors, and the times of the axis. */
 const drawSettings = (
@@ -172,12 +172,12 @@ const drawCrosshair = (
 };
 
 /** Pointer, wheel and keys on the chart's element. */
-export const useGestures = (
+export function useGestures(
   { model, actions }: StreamChart,
   container: RefObject<HTMLElement | null>,
   canvas: ChartCanvas | null | undefined,
   onInput: (input: ChartInput) => void,
-): void => {
+): void {
   useEffect(() => {
     const element = container.current;
     if (element === null || canvas == null) return undefined;
@@ -213,4 +213,4 @@ export const useGestures = (
       stop();
     };
   }, [canvas, model, actions]);
-};
+}

@@ -45,10 +45,10 @@ const rangeNameOf = (seconds: number): RangeName | undefined =>
   rangeNames.find((name) => ranges[name].seconds === seconds);
 
 /** For `in the last …`. */
-export const rangeWordsOf = (seconds: number): string => {
+export function rangeWordsOf(seconds: number): string {
   const name = rangeNameOf(seconds);
   return name === undefined ? formatAge(seconds * 1_000) : ranges[name].words;
-};
+}
 
 const parseSeconds = (text: string | null): number | undefined => {
   if (text !== null && Object.hasOwn(ranges, text)) return ranges[text as RangeName].seconds; // it is a key
@@ -72,7 +72,7 @@ const parseCompare = (text: string | null): string | undefined => {
 };
 
 /** The view in the address's query. What cannot be read is left out, and among the problems. */
-export const parseView = (query: URLSearchParams): ChartView => {
+export function parseView(query: URLSearchParams): ChartView {
   const fixed = parseFixed(query.get('view'));
   const length = fixed === undefined ? parseSeconds(query.get('range')) : clampSeconds(fixed.to - fixed.from);
   const seconds = length ?? ranges[defaultRange].seconds;
@@ -82,7 +82,7 @@ export const parseView = (query: URLSearchParams): ChartView => {
     kind: query.get('kind') === 'line' ? 'line' : 'candles',
     compare: parseCompare(query.get('compare')),
   };
-};
+}
 
 /** What is wrong with each argument that cannot be read. */
 const viewRules: Readonly<Record<string, (text: string) => string | undefined>> = {
@@ -101,7 +101,7 @@ export const comparedIn = (
 ): string | undefined => (compare !== undefined && readable.has(compare) ? compare : undefined);
 
 /** The arguments of the address that the chart ignores. */
-export const viewProblems = (query: URLSearchParams, readable: ReadonlySet<string>): readonly AddressProblem[] => {
+export function viewProblems(query: URLSearchParams, readable: ReadonlySet<string>): readonly AddressProblem[] {
   const malformed = Object.entries(viewRules).flatMap(([name, problemOf]) => {
     const text = query.get(name);
     const problem = text === null ? undefined : problemOf(text);
@@ -111,10 +111,10 @@ export const viewProblems = (query: URLSearchParams, readable: ReadonlySet<strin
   if (compare === undefined || readable.has(compare)) return malformed;
   const text = 'compare is not a stream of this server, or your account may not read it.';
   return [...malformed, { name: 'compare', text }];
-};
+}
 
 /** The query with this view in it; what is usual is left out, what belongs to others stays. */
-export const writeView = (query: URLSearchParams, { seconds, end, kind, compare }: ChartView): URLSearchParams => {
+export function writeView(query: URLSearchParams, { seconds, end, kind, compare }: ChartView): URLSearchParams {
   const next = new URLSearchParams(query);
   const set = (name: string, value: string | undefined): void =>
     value === undefined ? next.delete(name) : next.set(name, value);
@@ -126,13 +126,13 @@ export const writeView = (query: URLSearchParams, { seconds, end, kind, compare 
   set('kind', kind === 'line' ? kind : undefined);
   set('compare', compare);
   return next;
-};
+}
 
 /** The time in view. While it follows, it ends with the bar that is not over yet. */
-export const windowOf = ({ seconds, end }: Pick<ChartView, 'seconds' | 'end'>, nowSeconds: number): ChartWindow => {
+export function windowOf({ seconds, end }: Pick<ChartView, 'seconds' | 'end'>, nowSeconds: number): ChartWindow {
   const to = end ?? alignedEnd(nowSeconds, resolutionOf(seconds));
   return { from: to - seconds, to };
-};
+}
 
 /** Ends at this second; from the newest report on, it follows. */
 const endAt = (view: ChartView, end: number, nowSeconds: number): ChartView => {
@@ -148,19 +148,19 @@ export const panView = (view: ChartView, seconds: number, nowSeconds: number): C
  * Changes the length by a factor; less than 1 zooms in. The time at `share` of the width stays where it is; without it, the middle, or
  * the newest report while the chart follows.
  */
-export const zoomView = (view: ChartView, factor: number, nowSeconds: number, share?: number): ChartView => {
+export function zoomView(view: ChartView, factor: number, nowSeconds: number, share?: number): ChartView {
   const seconds = clampSeconds(view.seconds * factor);
   if (view.end === undefined && share === undefined) return { ...view, seconds };
   const { from, to } = windowOf(view, nowSeconds);
   const anchor = from + (to - from) * (share ?? 0.5);
   return endAt({ ...view, seconds }, anchor + seconds * (1 - (share ?? 0.5)), nowSeconds);
-};
+}
 
 /** Exactly this time. */
-export const viewOf = (view: ChartView, { from, to }: ChartWindow, nowSeconds: number): ChartView => {
+export function viewOf(view: ChartView, { from, to }: ChartWindow, nowSeconds: number): ChartView {
   const seconds = clampSeconds(to - from);
   return endAt({ ...view, seconds }, (from + to + seconds) / 2, nowSeconds);
-};
+}
 
 /** A named range, ending with the newest report. */
 export const followView = (view: ChartView, seconds = view.seconds): ChartView => ({

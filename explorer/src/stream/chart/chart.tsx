@@ -19,7 +19,7 @@ import '../../styles/chart.css';
 
 type ChartProps = { readonly chart: StreamChart; readonly stream: CatalogEntry };
 
-export const Chart = ({ chart, stream }: ChartProps) => {
+export function Chart({ chart, stream }: ChartProps) {
   const { catalog } = useExplorer();
   const { model, actions } = chart;
   const [input, setInput] = useState<ChartInput>('pointer');
@@ -71,7 +71,7 @@ export const Chart = ({ chart, stream }: ChartProps) => {
       </figcaption>
     </figure>
   );
-};
+}
 
 /** Says that the chart stands still, and what waits. */
 const Paused = ({ chart: { model } }: { readonly chart: StreamChart }) => {

@@ -11,7 +11,7 @@ export const pairNameOf = ({ baseAsset, quoteAsset }: Pick<CatalogEntry, 'baseAs
   `${baseAsset}/${quoteAsset}`;
 
 /** Streams whose names, assets or feed IDs have all the words. */
-export const searchComparable = (streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] => {
+export function searchComparable(streams: readonly CatalogEntry[], text: string): readonly CatalogEntry[] {
   const words = text
     .toLowerCase()
     .split(/\s+/)
@@ -21,15 +21,15 @@ export const searchComparable = (streams: readonly CatalogEntry[], text: string)
     return words.every((word) => own.includes(word));
   });
   return matches.slice(0, matchesMax);
-};
+}
 
-export const Compare = ({
+export function Compare({
   chart: { model, actions },
   feedId,
 }: {
   readonly chart: StreamChart;
   readonly feedId: string;
-}) => {
+}) {
   const { catalog } = useExplorer();
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
@@ -63,7 +63,7 @@ export const Compare = ({
       {isOpen && <StreamSearch feedId={feedId} onChoose={choose} onClose={close} />}
     </div>
   );
-};
+}
 
 const StreamSearch = ({
   feedId,

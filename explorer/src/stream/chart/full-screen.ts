@@ -8,7 +8,7 @@ export type FullScreen = {
   readonly toggle: () => void;
 };
 
-export const useFullScreen = (element: RefObject<HTMLElement | null>): FullScreen => {
+export function useFullScreen(element: RefObject<HTMLElement | null>): FullScreen {
   const [mode, setMode] = useState<FullScreen['mode']>('off');
   useEffect(() => {
     const follow = (): void => {
@@ -52,4 +52,4 @@ export const useFullScreen = (element: RefObject<HTMLElement | null>): FullScree
     else setMode('off');
   };
   return { mode, toggle };
-};
+}

@@ -51,11 +51,11 @@ const createWheelZoom = (onZoom: GestureHandlers['onZoom'], ended: AbortSignal) 
 };
 
 /** Listens on an element until the returned function is called; `plotWidth` is the width that shares are of. */
-export const listenToGestures = (
+export function listenToGestures(
   element: HTMLElement,
   plotWidth: () => number,
   { onPoint, onLeave, onClick, onPan, onZoom }: GestureHandlers,
-): (() => void) => {
+): () => void {
   const down = new Map<number, Point>();
   let pressed: Point | undefined;
   let isDrag = false;
@@ -111,4 +111,4 @@ export const listenToGestures = (
   };
   element.addEventListener('wheel', onWheel, { ...options, passive: false });
   return () => listeners.abort();
-};
+}

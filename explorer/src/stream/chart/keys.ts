@@ -18,11 +18,11 @@ const keys: Readonly<Record<string, (actions: ChartActions, isShift: boolean) =>
 };
 
 /** Runs what a key does on the chart; false if it does nothing. */
-export const runKey = (actions: ChartActions, { key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean => {
+export function runKey(actions: ChartActions, { key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
   const act = ctrlKey || metaKey || altKey || !Object.hasOwn(keys, key) ? undefined : keys[key];
   act?.(actions, shiftKey);
   return act !== undefined;
-};
+}
 
 /** For the list of shortcuts. */
 export const chartShortcuts: readonly Shortcut[] = [

@@ -31,7 +31,7 @@ type LegendProps = {
   readonly names: readonly [own: string, other: string];
 };
 
-export const Legend = ({ model, feedId, input, names }: LegendProps) => {
+export function Legend({ model, feedId, input, names }: LegendProps) {
   const { times } = useExplorer();
   const bar = legendBar(model);
   if (bar === undefined) return <p class="legend small">{'\u00a0'}</p>; // nothing is known yet
@@ -46,7 +46,7 @@ export const Legend = ({ model, feedId, input, names }: LegendProps) => {
       {model.crosshair.value !== undefined && <span class="legend-value muted">{hintOf(bar, input)}</span>}
     </p>
   );
-};
+}
 
 const BarValues = ({ bar, feedId }: { readonly bar: Bar; readonly feedId: string }) => {
   const { live } = useExplorer();
@@ -138,7 +138,7 @@ const hintOf = (bar: Bar, input: ChartInput): string => {
 };
 
 /** The crosshair in words, for screen readers; empty unless keys moved it. */
-export const Announcement = ({ model, input }: { readonly model: ChartModel; readonly input: ChartInput }) => {
+export function Announcement({ model, input }: { readonly model: ChartModel; readonly input: ChartInput }) {
   const { times } = useExplorer();
   const bar = model.crosshair.value;
   const values = bar === undefined ? [] : valuesOf(bar).map(([name, value]) => `${name} ${formatPrice(value)}`);
@@ -149,19 +149,19 @@ export const Announcement = ({ model, input }: { readonly model: ChartModel; rea
         `${timeText(bar, times)}: ${values.length === 0 ? 'no valid report' : values.join(', ')}`}
     </span>
   );
-};
+}
 
 /** Do the reports of a stream have bid and ask? */
-export const hasBand = (feedId: string): boolean => {
+export function hasBand(feedId: string): boolean {
   const version = schemaVersionOf(feedId);
   return isSchemaVersion(version) && 'bid' in reportSchemas[version].headline;
-};
+}
 
 /** What the chart draws, for those who cannot see it, and below it for everyone. */
-export const captionOf = (resolution: ChartResolution, isCompared: boolean, isBandDrawn: boolean): string => {
+export function captionOf(resolution: ChartResolution, isCompared: boolean, isBandDrawn: boolean): string {
   if (isCompared) return 'Changes in percent since the start of the view; where no report is valid, nothing is drawn.';
   if (resolution === 'reports')
     return `Each bar covers the seconds in which a report is valid${isBandDrawn ? '; the band behind it spans bid to ask' : ''}. No bar means no report.`;
   if (resolution === 1) return 'A line through the last price of each second; no line means no report.';
   return `${formatAge(resolution * 1_000)} candles; no candle means no report.`;
-};
+}

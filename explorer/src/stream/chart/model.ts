@@ -127,7 +127,7 @@ const createBars = (
 };
 
 /** Nothing is loaded until `start`, which returns how to stop. */
-export const createChartModel = (inputs: ChartModelParts) => {
+export function createChartModel(inputs: ChartModelParts) {
   const { nowSeconds, spans, comparedSpans, view } = inputs;
   const frozen = signal<Frozen | undefined>(undefined);
   const pointedMs = signal<number | undefined>(undefined);
@@ -161,6 +161,6 @@ export const createChartModel = (inputs: ChartModelParts) => {
         pointedMs.value = undefined;
       }),
   };
-};
+}
 
 export type ChartModel = ReturnType<typeof createChartModel>;

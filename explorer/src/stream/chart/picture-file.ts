@@ -16,12 +16,12 @@ export type PictureColors = { readonly background: string; readonly text: string
 const [marginPixels, linePixels] = [16, 20];
 
 /** `AVAX-USD_2026-11-15T092817Z_2026-11-15T093317Z.png`. */
-export const pictureFileName = (name: string, from: number, to: number): string => {
+export function pictureFileName(name: string, from: number, to: number): string {
   const timeOf = (seconds: number): string =>
     `${new Date(Math.round(seconds) * 1_000).toISOString().slice(0, 19).replaceAll(':', '')}Z`;
   const plain = name.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
   return `${plain === '' ? 'chart' : plain}_${timeOf(from)}_${timeOf(to)}.png`;
-};
+}
 
 /** The chart under its texts. `scale`: canvas pixels per CSS pixel. */
 const drawPicture = (
@@ -60,13 +60,13 @@ const drawPicture = (
 };
 
 /** Saves it; false if the browser cannot make the file. */
-export const savePicture = async (
+export async function savePicture(
   chart: HTMLCanvasElement,
   scale: number,
   texts: PictureTexts,
   colors: PictureColors,
   fileName: string,
-): Promise<boolean> => {
+): Promise<boolean> {
   const picture = drawPicture(chart, scale, texts, colors);
   const blob = await new Promise<Blob | null>((resolve) => picture.toBlob(resolve, 'image/png'));
   if (blob === null) return false;
@@ -78,4 +78,4 @@ export const savePicture = async (
   // After the browser has begun to read it.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
   return true;
-};
+}

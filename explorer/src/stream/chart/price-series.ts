@@ -205,9 +205,9 @@ const heightsOf = ({ pieces, high, low, close }: SeriesPoint): CustomSeriesPrice
 };
 
 /** The series for the chart library; reads the style at every draw. */
-export const createPriceView = (
+export function createPriceView(
   style: () => SeriesStyle,
-): ICustomSeriesPaneView<Time, SeriesPoint, CustomSeriesOptions> => {
+): ICustomSeriesPaneView<Time, SeriesPoint, CustomSeriesOptions> {
   let drawing: Series | undefined;
   const renderer: ICustomSeriesPaneRenderer = {
     draw: (target: Target, toPixel: PriceToCoordinateConverter) => {
@@ -225,4 +225,4 @@ export const createPriceView = (
       !('pieces' in point && point.pieces !== undefined) && !('close' in point && point.close !== undefined),
     defaultOptions: () => customSeriesDefaultOptions,
   };
-};
+}

@@ -15,19 +15,19 @@ const barsMax = 360;
 const secondCandlesMax = 1_440;
 
 /** The finest resolution that fits a length of time. */
-export const resolutionOf = (seconds: number): ChartResolution => {
+export function resolutionOf(seconds: number): ChartResolution {
   if (seconds <= reportsSecondsMax) return 'reports';
   if (seconds <= secondCandlesMax) return 1;
   return candleResolutions.find((step) => step > 1 && seconds / step <= barsMax) ?? 86_400;
-};
+}
 
 export const stepOf = (resolution: ChartResolution): number => (resolution === 'reports' ? 1 : resolution);
 
 /** The end of the bar that a second is in. */
-export const alignedEnd = (second: number, resolution: ChartResolution): number => {
+export function alignedEnd(second: number, resolution: ChartResolution): number {
   const step = stepOf(resolution);
   return Math.floor(second / step) * step + step;
-};
+}
 
 /** Bars of a chunk, which is loaded with one request: 8 hours of minutes. */
 const chunkBars = 480;
@@ -40,7 +40,7 @@ export const chunkSecondsOf = (resolution: ChartResolution): number =>
 /** The seconds of every bar that is drawn: whole chunks, with half a window more on both sides, so that panning finds them. */
 export type ChartGrid = { readonly start: number; readonly end: number; readonly resolution: ChartResolution };
 
-export const gridOf = ({ from, to }: ChartWindow, resolution: ChartResolution): ChartGrid => {
+export function gridOf({ from, to }: ChartWindow, resolution: ChartResolution): ChartGrid {
   const chunk = chunkSecondsOf(resolution);
   const margin = (to - from) / 2;
   return {
@@ -48,12 +48,12 @@ export const gridOf = ({ from, to }: ChartWindow, resolution: ChartResolution): 
     end: Math.ceil((to + margin) / chunk) * chunk,
     resolution,
   };
-};
+}
 
 /** The starts of the chunks of a grid, those that a window needs first. */
-export const chunksOf = ({ start, end, resolution }: ChartGrid, { from, to }: ChartWindow): readonly number[] => {
+export function chunksOf({ start, end, resolution }: ChartGrid, { from, to }: ChartWindow): readonly number[] {
   const chunk = chunkSecondsOf(resolution);
   const starts = Array.from({ length: Math.round((end - start) / chunk) }, (_, i) => start + i * chunk);
   const isInView = (at: number): boolean => at < to && at + chunk > from;
   return [...starts.filter(isInView), ...starts.filter((at) => !isInView(at))];
-};
+}

@@ -19,7 +19,7 @@ const slackSeconds = 10;
 export type Retention = ReturnType<typeof createRetention>;
 
 /** The oldest second that a server keeps: assumed until a view is before it, then learned from the server's error. */
-export const createRetention = () => {
+export function createRetention() {
   let learned: { readonly oldest: number; readonly retentionSeconds: number } | undefined;
   let lastNow = 0;
   let isReached = false;
@@ -61,7 +61,7 @@ export const createRetention = () => {
       return loading;
     },
   };
-};
+}
 
 /** Loads and keeps what a stream's chart draws. */
 export type ChartSource = {
@@ -106,12 +106,12 @@ const chunksToLoad = (keys: readonly ChunkKey[], window: ChartWindow, nowSeconds
   );
 };
 
-export const createChartSource = (
+export function createChartSource(
   client: Client,
   feedId: string,
   retention: Retention,
   onChange: () => void,
-): ChartSource => {
+): ChartSource {
   const candles = createChartChunks<Candle>(({ resolution, start, seconds, from }, signal) => {
     const to = start + seconds - 1;
     const load = async (first: number): Promise<readonly Candle[]> =>
@@ -158,7 +158,7 @@ export const createChartSource = (
       reports.close();
     },
   };
-};
+}
 
 const readCandles = (
   read: (key: ChunkKey) => LoadedChunk<Candle> | undefined,

@@ -18,10 +18,7 @@ export type RangeStart = {
 };
 
 /** The first report in view, or the opening of its first candle. */
-export const rangeStartOf = (
-  { grid, spans, candles }: ChartBars,
-  { from, to }: ChartWindow,
-): RangeStart | undefined => {
+export function rangeStartOf({ grid, spans, candles }: ChartBars, { from, to }: ChartWindow): RangeStart | undefined {
   if (grid.resolution !== 'reports') {
     const candle = candles.find(({ timestamp }) => timestamp >= from && timestamp < to);
     if (candle === undefined) return undefined;
@@ -33,7 +30,7 @@ export const rangeStartOf = (
   const lengthSeconds = Math.ceil((span.endMs - span.startMs) / 1_000);
   const isWhole = span.timestamp <= from + lengthSeconds;
   return { price: span.price, second: span.timestamp, isExact: true, isWhole };
-};
+}
 
 export type ViewedChange = {
   readonly start: RangeStart;
@@ -58,10 +55,10 @@ const changeIn = (bars: ChartBars, { seconds, end }: ChartView, window: ChartWin
   return { start, endPrice: endPriceOf(bars, window), words: 'in the time shown' };
 };
 
-export const createViewed = (
+export function createViewed(
   { view, bars, now }: Pick<ChartModel, 'view' | 'bars' | 'now'>,
   settled: ReadonlySignal<ChartView>,
-): ReadonlySignal<ViewedRange> => {
+): ReadonlySignal<ViewedRange> {
   let last: ViewedRange = { change: undefined, candles: undefined };
   return computed(() => {
     if (view.value !== settled.value || bars.value === undefined) return last;
@@ -76,4 +73,4 @@ export const createViewed = (
     };
     return last;
   });
-};
+}

@@ -15,12 +15,12 @@ export type DayChoice = {
 };
 
 /** The start of a day such as `2026-11-15`; undefined if there is no such day. */
-export const parseDayStart = (text: string): number | undefined => {
+export function parseDayStart(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   const ms = Date.parse(`${text}T00:00:00Z`);
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== text) return undefined;
   return ms >= 0 && ms / 1_000 <= secondsMax ? ms / 1_000 : undefined;
-};
+}
 
 const parseTimeOfDay = (text: string | null): number | undefined => {
   const [, hour, minute, second = '0'] = /^(\d{2}):(\d{2})(?::(\d{2}))?$/.exec(text ?? '') ?? [];
@@ -29,7 +29,7 @@ const parseTimeOfDay = (text: string | null): number | undefined => {
 };
 
 /** The day of an address; undefined if it has none, or one that does not exist. */
-export const readDayChoice = (query: URLSearchParams): DayChoice | undefined => {
+export function readDayChoice(query: URLSearchParams): DayChoice | undefined {
   const day = parseDayStart(query.get('day') ?? '');
   if (day === undefined) return undefined;
   const [before, after] = [parseTimeOfDay(query.get('before')), parseTimeOfDay(query.get('after'))];
@@ -40,7 +40,7 @@ export const readDayChoice = (query: URLSearchParams): DayChoice | undefined => 
         ? { side: 'after', second: day + after }
         : undefined;
   return { day, order: query.get('order') === 'oldest' ? 'oldest' : 'newest', edge };
-};
+}
 
 const example = { day: '2026-11-15', time: '09:28:17' };
 
@@ -57,7 +57,7 @@ const orderProblem = (order: string | null): string | undefined =>
   order === null || order === 'newest' || order === 'oldest' ? undefined : 'must be newest or oldest.';
 
 /** The arguments of the address that the reports of a day ignore. */
-export const dayProblems = (query: URLSearchParams): readonly AddressProblem[] => {
+export function dayProblems(query: URLSearchParams): readonly AddressProblem[] {
   const day = query.get('day');
   if (day !== null && parseDayStart(day) === undefined)
     return [{ name: 'day', text: `day must be a date, such as ${example.day}.` }];
@@ -70,10 +70,10 @@ export const dayProblems = (query: URLSearchParams): readonly AddressProblem[] =
     const text = day === null && query.has(name) ? `needs a day, such as day=${example.day}.` : texts[name];
     return text === undefined ? [] : [{ name, text: `${name} ${text}` }];
   });
-};
+}
 
 /** The query with another day, or none; the other arguments stay. */
-export const writeDayChoice = (query: URLSearchParams, choice: DayChoice | undefined): URLSearchParams => {
+export function writeDayChoice(query: URLSearchParams, choice: DayChoice | undefined): URLSearchParams {
   const next = new URLSearchParams(query);
   for (const name of ['day', 'before', 'after', 'order']) next.delete(name);
   if (choice === undefined) return next;
@@ -81,7 +81,7 @@ export const writeDayChoice = (query: URLSearchParams, choice: DayChoice | undef
   if (choice.edge !== undefined) next.set(choice.edge.side, toTimeText(choice.edge.second));
   if (choice.order === 'oldest') next.set('order', 'oldest');
   return next;
-};
+}
 
 /** `2026-11-15`. */
 export const toDayText = (second: number): string => new Date(second * 1_000).toISOString().slice(0, 10);
@@ -94,7 +94,7 @@ export const edgeOf = ({ day, order, edge }: DayChoice): DayEdge =>
   edge ?? (order === 'newest' ? { side: 'before', second: day + daySeconds - 1 } : { side: 'after', second: day });
 
 /** Whether two choices have the same page; their order may differ. */
-export const isSameRead = (one: DayChoice, other: DayChoice): boolean => {
+export function isSameRead(one: DayChoice, other: DayChoice): boolean {
   const [a, b] = [edgeOf(one), edgeOf(other)];
   return one.day === other.day && a.side === b.side && a.second === b.second;
-};
+}

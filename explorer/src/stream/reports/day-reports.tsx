@@ -47,7 +47,7 @@ const useDayPage = ({ feedId, choice }: DayProps) => {
   return { state, reload, shown, isCurrent };
 };
 
-export const DayReports = ({ feedId, choice }: DayProps) => {
+export function DayReports({ feedId, choice }: DayProps) {
   const { router } = useExplorer();
   const { state, reload, shown, isCurrent } = useDayPage({ feedId, choice });
   const go = (next: Partial<DayChoice>): void => {
@@ -68,7 +68,7 @@ export const DayReports = ({ feedId, choice }: DayProps) => {
       <Steps choice={choice} page={isCurrent ? shown : undefined} go={go} />
     </>
   );
-};
+}
 
 /** Whether there may be reports on earlier days, by what the server said about this one. */
 const hasEarlierDays = (day: number, state: Loaded<ChosenPage>): boolean => {

@@ -128,7 +128,7 @@ const useStreamActivity = ({ feedId, status }: CatalogEntry): StreamActivity => 
   };
 };
 
-export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) => {
+export function StreamDownload({ stream }: { readonly stream: CatalogEntry }) {
   const { clock, times } = useExplorer();
   const [fromText, setFrom] = useState('-1h');
   const [toText, setTo] = useState('');
@@ -172,7 +172,7 @@ export const StreamDownload = ({ stream }: { readonly stream: CatalogEntry }) =>
       <Outcome state={state} resume={canResume() ? resume : undefined} />
     </section>
   );
-};
+}
 
 type DownloadButtonProps = { readonly isRunning: boolean; readonly isOff: boolean; readonly cancel: () => void };
 

@@ -14,16 +14,16 @@ export type StreamActivity = {
 };
 
 /** About how many reports and bytes a range has. */
-export const estimateDownload = (
+export function estimateDownload(
   { feedId, from, to, format }: Omit<DownloadPlan, 'name'>,
   { intervalMs, isEmpty, newestSecond }: StreamActivity,
-): { readonly reports: number; readonly requests: number; readonly bytes: number } => {
+): { readonly reports: number; readonly requests: number; readonly bytes: number } {
   const seconds = isEmpty ? 0 : Math.max(0, Math.min(to, newestSecond ?? to) - from + 1);
   const reports = Math.ceil((seconds * 1_000) / Math.max(1, intervalMs ?? 1_000));
   const cellBytes = format === 'csv' ? 21 : 6; // measured on every schema
   const bytes = reports * fileColumnsOf(feedId).length * cellBytes;
   return { reports, requests: Math.ceil(reports / limits.pageLimitMax), bytes };
-};
+}
 
 type Counter = Pick<Client, 'page' | 'coverage'>;
 
@@ -36,13 +36,13 @@ const fitsMax = 4;
  * Rejects with a DownloadError if the range has too many reports. The server counts them only if the estimate is too high; if it cannot,
  * or if counting takes too many requests, the download itself finds out.
  */
-export const requireSize = async (
+export async function requireSize(
   client: Counter,
   plan: DownloadPlan,
   activity: StreamActivity,
   signal: AbortSignal,
   max = downloadMax,
-): Promise<void> => {
+): Promise<void> {
   if (estimateDownload(plan, activity).reports <= max) return;
   try {
     const last = await findLastFit(client, plan, max, signal);
@@ -50,7 +50,7 @@ export const requireSize = async (
   } catch (error) {
     if (error instanceof DownloadError || signal.aborted) throw error;
   }
-};
+}
 
 /** The last second up to which the range is known to fit; undefined if all of it may. */
 const findLastFit = async (

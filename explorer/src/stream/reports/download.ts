@@ -64,20 +64,20 @@ export type Download = {
 };
 
 /** The columns of a stream's file. */
-export const fileColumnsOf = (feedId: string) => {
+export function fileColumnsOf(feedId: string) {
   const version = schemaVersionOf(feedId);
   if (!isSchemaVersion(version))
     throw new DownloadError(`This page cannot decode reports of schema version ${version}.`);
   return columnsOf([version], { isDecoded: true, isRaw: false, hasFullReport: false });
-};
+}
 
 /** Begins a download; nothing is read yet. Parquet needs its library, which is loaded here. More than `max` reports are too many. */
-export const openDownload = async (
+export async function openDownload(
   plan: DownloadPlan,
   wait: Wait,
   chunks: Chunks,
   max = downloadMax,
-): Promise<Download> => {
+): Promise<Download> {
   const columns = fileColumnsOf(plan.feedId);
   const encoder =
     plan.format === 'csv'
@@ -130,7 +130,7 @@ export const openDownload = async (
       }
     },
   };
-};
+}
 
 /** The rows so far, and the newest second, of which a page may be read again. */
 const createRowBuffer = (encoder: Encoder) => {
@@ -187,8 +187,8 @@ const retryAfterOf = (error: unknown): number | undefined => {
 };
 
 /** `ETH-USD_2026-11-15T09-28-17Z_2026-11-15T10-28-17Z.csv`. */
-export const fileNameOf = ({ name, from, to, format }: Omit<DownloadPlan, 'feedId'>): string => {
+export function fileNameOf({ name, from, to, format }: Omit<DownloadPlan, 'feedId'>): string {
   const time = (second: number): string =>
     `${new Date(second * 1_000).toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
   return `${name.replace(/[^A-Za-z0-9.]+/g, '-')}_${time(from)}_${time(to)}.${format}`;
-};
+}

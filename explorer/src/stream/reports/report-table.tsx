@@ -14,7 +14,7 @@ type TableProps = {
   readonly day?: string;
 };
 
-export const ReportTable = ({ feedId, spans, day }: TableProps) => {
+export function ReportTable({ feedId, spans, day }: TableProps) {
   const { times, live, clock } = useExplorer();
   const plainDay = day ?? times.split(clock.nowMs.peek()).day;
   const hasSides = spans.some(({ bid, ask }) => bid !== undefined && ask !== undefined);
@@ -76,7 +76,7 @@ export const ReportTable = ({ feedId, spans, day }: TableProps) => {
       </table>
     </div>
   );
-};
+}
 
 type ObservedProps = { readonly parts: TimeParts; readonly plainDay: string };
 

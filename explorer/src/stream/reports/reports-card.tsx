@@ -18,7 +18,7 @@ type ReportsProps = {
   readonly candles: readonly Candle[] | undefined;
 };
 
-export const StreamReports = ({ feedId, status, spans, candles }: ReportsProps) => {
+export function StreamReports({ feedId, status, spans, candles }: ReportsProps) {
   const { router, clock } = useExplorer();
   const choice = readDayChoice(router.address.value.query);
   const show = (isByDay: boolean): void => {
@@ -52,7 +52,7 @@ export const StreamReports = ({ feedId, status, spans, candles }: ReportsProps) 
       )}
     </section>
   );
-};
+}
 
 const RecentReports = ({ feedId, status, spans }: Omit<ReportsProps, 'candles'>) => {
   const { live } = useExplorer();

@@ -5,12 +5,12 @@ import { type RateLimit, remainingNow, tightestOf } from '../../state/rate-limit
 import { Copy } from '../components.tsx';
 import { SignInButton } from '../sign-in-dialog.tsx';
 
-export const Account = () => {
+export function Account() {
   const { session } = useExplorer();
   const userId = session.userId.value;
   if (session.isPending.value) return <span class="muted small">Signing in…</span>;
   return userId === undefined ? <SignInButton primary /> : <AccountMenu userId={userId} />;
-};
+}
 
 const Meter = ({ limit, nowMs }: { readonly limit: RateLimit; readonly nowMs: number }) => {
   const left = remainingNow(limit, nowMs);

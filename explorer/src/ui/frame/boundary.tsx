@@ -4,7 +4,7 @@ import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { Notice } from '../components.tsx';
 
 /** Tries again when `of`, what the part shows, changes. */
-export const Boundary = ({ of, children }: { readonly of: string; readonly children: ComponentChildren }) => {
+export function Boundary({ of, children }: { readonly of: string; readonly children: ComponentChildren }) {
   const [error, reset] = useErrorBoundary();
   useEffect(() => {
     if (error !== undefined) reset();
@@ -28,4 +28,4 @@ export const Boundary = ({ of, children }: { readonly of: string; readonly child
       {`Try again, or reload the page. The error: ${error instanceof Error ? error.message : String(error)}`}
     </Notice>
   );
-};
+}

@@ -2,7 +2,7 @@
 import { useExplorer } from '../../state/explorer.ts';
 
 /** Shown above every page while a demo loads its history, and then until the user updates the page, which never changes by itself. */
-export const HistoryBanner = ({ update }: { readonly update: () => void }) => {
+export function HistoryBanner({ update }: { readonly update: () => void }) {
   const { historyLoaded } = useExplorer();
   const loaded = historyLoaded.value;
   if (loaded === undefined) return null;
@@ -21,4 +21,4 @@ export const HistoryBanner = ({ update }: { readonly update: () => void }) => {
       )}
     </aside>
   );
-};
+}

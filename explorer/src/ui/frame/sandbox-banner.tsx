@@ -10,7 +10,7 @@ const describeFaults = (faults: readonly string[]): string => {
 };
 
 /** Shown above every page of a sandbox; nothing elsewhere. */
-export const SandboxBanner = () => {
+export function SandboxBanner() {
   const { sandbox, clock, times } = useExplorer();
   const shown = sandbox.value;
   if (shown === undefined) return null;
@@ -23,4 +23,4 @@ export const SandboxBanner = () => {
       <span class={shown.faults.length > 0 ? 'sandbox-faults' : undefined}>{describeFaults(shown.faults)}</span>
     </aside>
   );
-};
+}

@@ -13,16 +13,16 @@ const keyNames: Readonly<Record<string, string>> = {
 };
 
 /** A visible way to the list, for those who do not know its key. */
-export const ShortcutsButton = () => {
+export function ShortcutsButton() {
   const { shortcuts } = useExplorer();
   return (
     <button type="button" class="quiet footer-button" onClick={shortcuts.openList}>
       Keyboard shortcuts <kbd>?</kbd>
     </button>
   );
-};
+}
 
-export const ShortcutsDialog = () => {
+export function ShortcutsDialog() {
   const { shortcuts } = useExplorer();
   const dialog = useRef<HTMLDialogElement>(null);
   const isOpen = shortcuts.isListOpen.value;
@@ -35,7 +35,7 @@ export const ShortcutsDialog = () => {
       {isOpen && <ShortcutsList />}
     </dialog>
   );
-};
+}
 
 const ShortcutsList = () => {
   const { shortcuts } = useExplorer();

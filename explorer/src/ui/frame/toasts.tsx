@@ -2,7 +2,7 @@
 import { useExplorer } from '../../state/explorer.ts';
 import { streamHref } from '../../state/router.ts';
 
-export const Toasts = () => {
+export function Toasts() {
   const { alerts, catalog } = useExplorer();
   return (
     <div class="toasts" role="status" aria-label="Alerts">
@@ -24,4 +24,4 @@ export const Toasts = () => {
       })}
     </div>
   );
-};
+}

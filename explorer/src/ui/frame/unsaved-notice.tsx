@@ -13,7 +13,7 @@ const texts = {
   },
 } as const;
 
-export const UnsavedNotice = ({ why }: { readonly why: keyof typeof texts }) => {
+export function UnsavedNotice({ why }: { readonly why: keyof typeof texts }) {
   const { storage } = useExplorer();
   const { title, advice } = texts[why];
   return (
@@ -29,4 +29,4 @@ export const UnsavedNotice = ({ why }: { readonly why: keyof typeof texts }) => 
       {`Your watchlist, alerts and settings last until you close or reload this page. ${advice}`}
     </Notice>
   );
-};
+}

@@ -70,7 +70,7 @@ const useAddressTime = () => {
   };
 };
 
-export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
+export function PriceAt({ feedId, seconds }: PriceAtProps) {
   const { clock, times, session } = useExplorer();
   const { asked, ask, refuse, forget } = useLookup(feedId);
   const { at, push, replace } = useAddressTime();
@@ -124,7 +124,7 @@ export const PriceAt = ({ feedId, seconds }: PriceAtProps) => {
       </div>
     </section>
   );
-};
+}
 
 type UnderstoodProps = { readonly text: string; readonly parse: (text: string, nowMs: number) => ParsedTime };
 
@@ -183,7 +183,7 @@ const Answer = ({
 };
 
 /** The report that was found, or why there is none. */
-export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; readonly lookup: PriceLookup }) => {
+export function LookupAnswer({ feedId, lookup }: { readonly feedId: string; readonly lookup: PriceLookup }) {
   const { clock, times, live } = useExplorer();
   if (lookup.kind === 'too-old')
     return (
@@ -225,7 +225,7 @@ export const LookupAnswer = ({ feedId, lookup }: { readonly feedId: string; read
       </p>
     </div>
   );
-};
+}
 
 /** Both ends belong to a window. */
 const WindowText = ({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }) =>

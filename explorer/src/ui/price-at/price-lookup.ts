@@ -24,12 +24,12 @@ export type PriceLookup =
 export type TooOld = { readonly kind: 'too-old'; readonly oldestTimestamp: number | undefined };
 
 /** Looks up a second. Rejects with errors other than a miss, such as no network or no access. */
-export const lookUpPrice = async (
+export async function lookUpPrice(
   client: Pick<Client, 'at'>,
   feedId: string,
   seconds: number,
   signal: AbortSignal,
-): Promise<PriceLookup> => {
+): Promise<PriceLookup> {
   try {
     const { report } = await client.at(feedId, seconds, { signal });
     const liveReport = readLiveReport(report);
@@ -47,14 +47,14 @@ export const lookUpPrice = async (
     ]);
     return { kind: 'miss', seconds, reason: reason ?? 'gap', previous: before, next: after };
   }
-};
+}
 
 /** The oldest second that the server keeps, if that is why a request failed. */
-export const readTooOld = (error: unknown): TooOld | undefined => {
+export function readTooOld(error: unknown): TooOld | undefined {
   if (!(error instanceof SealpostError) || error.code !== 'timestamp_out_of_bounds') return undefined;
   const { oldestTimestamp } = error.details;
   return { kind: 'too-old', oldestTimestamp: typeof oldestTimestamp === 'number' ? oldestTimestamp : undefined };
-};
+}
 
 const readNeighbor = async (
   client: Pick<Client, 'at'>,
@@ -77,11 +77,11 @@ type FormatTime = (ms: number) => string;
 const lengthOf = (from: number, to: number): string => formatAge((to - from + 1) * 1_000);
 
 /** Why there is no report, in one or two sentences. */
-export const explainMiss = (
+export function explainMiss(
   { seconds, reason, previous, next }: Extract<PriceLookup, { kind: 'miss' }>,
   nowSeconds: number,
   format: FormatTime,
-): string => {
+): string {
   const at = (second: number): string => format(second * 1_000);
   if (reason === 'no_reports') return 'This stream has no reports.';
   if (reason === 'damaged') return 'The report for this time is damaged on the server and cannot be shown.';
@@ -96,7 +96,7 @@ export const explainMiss = (
   if (previous === undefined || next === undefined) return 'No report is valid at that time.';
   const [from, to] = [previous.observationsTimestamp + 1, next.validFromTimestamp - 1];
   return `Nothing was observed from ${at(from)} to ${at(to)}, a gap of ${lengthOf(from, to)}. A price is never carried over a gap.`;
-};
+}
 
 /** Why a time is before the retained history. */
 export const explainTooOld = ({ oldestTimestamp }: TooOld, format: FormatTime): string =>

@@ -15,7 +15,7 @@ export type ParsedTime =
 const examples = '2026-11-15 09:28:17, 2026-11-15T10:28:17+01:00, 1794734897 or -2h30m';
 
 /** Parses a text; a date and time without a zone is read in `zone`, and `-5m` counts from `nowMs`. */
-export const parseTime = (raw: string, zone: Zone, nowMs: number): ParsedTime => {
+export function parseTime(raw: string, zone: Zone, nowMs: number): ParsedTime {
   const text = raw.trim().replace(/^−/, '-');
   if (text === '') return { problem: `Enter a time, such as ${examples}.` };
   if (/^[0-9]+$/.test(text)) return parseUnix(text);
@@ -23,7 +23,7 @@ export const parseTime = (raw: string, zone: Zone, nowMs: number): ParsedTime =>
     parseRelative(text, nowMs) ??
     parseDate(text, zone) ?? { problem: `“${shorten(text)}” is not a time. Examples: ${examples}.` }
   );
-};
+}
 
 const bounded = (seconds: number, form: TimeForm): ParsedTime =>
   seconds >= 0 && seconds <= secondsMax

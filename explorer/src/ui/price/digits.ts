@@ -16,7 +16,7 @@ const digitsOf = (price: bigint): PriceDigits => ({
 });
 
 /** The digits for these prices too; never fewer than before, so that a stream's digits only grow, up to 18. */
-export const widenDigits = (known: PriceDigits | undefined, prices: readonly bigint[]): PriceDigits | undefined => {
+export function widenDigits(known: PriceDigits | undefined, prices: readonly bigint[]): PriceDigits | undefined {
   let { shown, all } = known ?? { shown: 0, all: 0 };
   for (const price of prices) {
     const needed = digitsOf(price);
@@ -25,12 +25,12 @@ export const widenDigits = (known: PriceDigits | undefined, prices: readonly big
   }
   if (all === 0 || (shown === known?.shown && all === known.all)) return known; // the same object: nothing renders again
   return { shown, all };
-};
+}
 
 /** A price with exactly these digits, in two parts. Together they are the exact price, with zeros at its end. */
-export const splitFixed = (price: bigint, digits: PriceDigits): { readonly head: string; readonly tail: string } => {
+export function splitFixed(price: bigint, digits: PriceDigits): { readonly head: string; readonly tail: string } {
   const text = formatPrice(price);
   const [whole = '', fraction = ''] = text.split('.');
   const all = fraction.padEnd(Math.min(decimals, digits.all), '0');
   return { head: `${whole}.${all.slice(0, digits.shown)}`, tail: all.slice(digits.shown) };
-};
+}

@@ -18,21 +18,21 @@ const observedMsOf = (report: ReportJson | undefined, { second, open }: CandleSt
 };
 
 /** In milliseconds; undefined if the server no longer has that report. */
-export const readFirstMs = async (
+export async function readFirstMs(
   client: Pick<Client, 'page'>,
   start: CandleStart,
   signal: AbortSignal,
-): Promise<number | undefined> => {
+): Promise<number | undefined> {
   const { reports } = await client.page(start.feedId, start.second, 1, { signal });
   return observedMsOf(reports[0], start);
-};
+}
 
 /** The same for many streams, by feed ID. Those that could not be read before a failure or the signal are missing. */
-export const readFirstMsOfMany = async (
+export async function readFirstMsOfMany(
   client: Pick<Client, 'page' | 'bulk'>,
   starts: readonly CandleStart[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number>> => {
+): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
   const keep = (start: CandleStart, ms: number | undefined): void => {
     if (ms !== undefined) found.set(start.feedId, ms);
@@ -53,7 +53,7 @@ export const readFirstMsOfMany = async (
     // What was found is what there is: the client has retried, or the time is over.
   }
   return found;
-};
+}
 
 /** Those with the same second, at most 100 each. */
 const groupsOf = (starts: readonly CandleStart[]): readonly (readonly CandleStart[])[] => {

@@ -72,23 +72,23 @@ export type UsualHours = {
  * For how long the market of a stream has been open without a report; undefined while it is closed: by its usual hours, or by a report of this
  * session, on a holiday or in a halt. A report from before the opening says nothing about the session.
  */
-export const silentMsOf = (
+export function silentMsOf(
   stream: Pick<CatalogEntry, 'marketHours' | 'assetClass'> | undefined,
   newest: { readonly observationsMs: number; readonly isClosed: boolean },
   nowMs: number,
-): number | undefined => {
+): number | undefined {
   const hours = stream && usualHoursOf(stream, nowMs);
   if (hours?.isOpen === false) return undefined;
   const openedMs = hours?.openedMs ?? Number.NEGATIVE_INFINITY;
   if (newest.isClosed && newest.observationsMs >= openedMs) return undefined;
   return nowMs - Math.max(newest.observationsMs, openedMs);
-};
+}
 
 /** The usual hours of a stream's market around a time; undefined if it never closes, or if they are not known. */
-export const usualHoursOf = (
+export function usualHoursOf(
   stream: Pick<CatalogEntry, 'marketHours' | 'assetClass'>,
   nowMs: number,
-): UsualHours | undefined => {
+): UsualHours | undefined {
   const sessions = sessionsOf(stream) ?? [];
   const wallMs = toWallMs(nowMs);
   const wall = new Date(wallMs);
@@ -105,4 +105,4 @@ export const usualHoursOf = (
     openedMs: fromWallMs(minuteWallMs - Math.min(...sinceOpening) * minuteMs),
     closedMs: fromWallMs(minuteWallMs - Math.min(...sinceClosing) * minuteMs),
   };
-};
+}

@@ -10,10 +10,10 @@ const pricesOf = ({ decoded, fields = [] }: ReportReading): readonly bigint[] =>
 ];
 
 /** As many for each of the report's prices; digits that only a forged price has are not added to the others. */
-export const useReportDigits = (report: ReportReading, state: VerdictState): PriceDigits | undefined => {
+export function useReportDigits(report: ReportReading, state: VerdictState): PriceDigits | undefined {
   const { live } = useExplorer();
   const known = live.digits(report.feedId).value;
   const digits = widenDigits(known, pricesOf(report));
   if (state !== 'refused' || digits === undefined) return digits;
   return known ?? { shown: digits.shown, all: digits.shown };
-};
+}

@@ -8,16 +8,16 @@ import { isMarketClosed } from '../price-age.ts';
 export type StreamState = 'open' | 'closed' | 'ended' | 'empty' | 'unknown' | 'loading';
 
 /** The state of a stream. `isEmpty`: the server has said that the stream has no report. */
-export const streamStateOf = (
+export function streamStateOf(
   { status }: Pick<CatalogEntry, 'status'>,
   newest: Pick<LiveReport, 'decoded'> | undefined,
   isEmpty: boolean,
-): StreamState => {
+): StreamState {
   if (status === 'decommissioned') return 'ended';
   if (newest === undefined) return isEmpty ? 'empty' : 'loading';
   if (newest.decoded === undefined) return 'unknown';
   return isMarketClosed(newest.decoded) ? 'closed' : 'open';
-};
+}
 
 /** The words for each state that needs some. */
 const streamStateTexts = {
@@ -44,7 +44,7 @@ const shapes = {
 } as const;
 
 /** The mark of a state; nothing while the market is open or the state is not known. */
-export const StreamStateMark = ({ state }: { readonly state: StreamState }) => {
+export function StreamStateMark({ state }: { readonly state: StreamState }) {
   if (state === 'open' || state === 'loading') return null;
   return (
     <span class={`state-mark is-${state}`} title={meanings[state]}>
@@ -54,4 +54,4 @@ export const StreamStateMark = ({ state }: { readonly state: StreamState }) => {
       {streamStateTexts[state]}
     </span>
   );
-};
+}

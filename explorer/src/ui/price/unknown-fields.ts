@@ -2,9 +2,9 @@
 import { isSchemaVersion, schemaVersionOf } from '@sealpost/protocol';
 
 /** Why the fields of a stream's report are not known: the end of a sentence. */
-export const unknownFieldsText = (feedId: string): string => {
+export function unknownFieldsText(feedId: string): string {
   const version = schemaVersionOf(feedId);
   return isSchemaVersion(version)
     ? `it has another layout of schema version ${version} than the one that this page knows`
     : `it has schema version ${version}, which this page does not know`;
-};
+}

@@ -13,7 +13,7 @@ export type ByteLink = {
   readonly clear: () => void;
 };
 
-export const createByteLink = (): ByteLink => {
+export function createByteLink(): ByteLink {
   const pointed = signal<string | undefined>(undefined);
   const chosen = signal<string | undefined>(undefined);
   return {
@@ -30,7 +30,7 @@ export const createByteLink = (): ByteLink => {
       pointed.value = undefined;
     },
   };
-};
+}
 
 /** The event handlers of an element that highlights a link. */
 export const linkEvents = ({ point }: ByteLink, link: string) => ({

@@ -130,10 +130,10 @@ const halfPieces = (half: 'r' | 's', count: number): readonly Piece[] => [
 ];
 
 /** Every segment of a full report, in order and without gaps. `fields`: those that are known; undefined if the body is malformed. */
-export const mapReportBytes = (
+export function mapReportBytes(
   { body, signatures: { length: count } }: FullReport,
   fields: readonly FieldLine[] | undefined,
-): readonly Segment[] => {
+): readonly Segment[] {
   const bodyLength = (body.length - 2) / 2;
   const rsAt = (envelopeHeadWords + 1 + Math.ceil(bodyLength / wordBytes)) * wordBytes;
   const ssAt = rsAt + (1 + count) * wordBytes;
@@ -158,10 +158,10 @@ export const mapReportBytes = (
     offset += piece.length;
     return segment;
   });
-};
+}
 
 /** Segments by word: one word is one line of the dump. No segment spans two words. */
-export const wordsOf = (segments: readonly Segment[]): readonly (readonly Segment[])[] => {
+export function wordsOf(segments: readonly Segment[]): readonly (readonly Segment[])[] {
   const words: Segment[][] = [];
   for (const segment of segments) {
     const index = Math.floor(segment.offset / wordBytes);
@@ -170,15 +170,15 @@ export const wordsOf = (segments: readonly Segment[]): readonly (readonly Segmen
     else word.push(segment);
   }
   return words;
-};
+}
 
 /** The hex digits of a segment. */
 export const digitsOf = (fullReport: string, { offset, length }: Pick<Segment, 'offset' | 'length'>): string =>
   fullReport.slice(2 + offset * 2, 2 + (offset + length) * 2);
 
 /** The same report with the last bit of a field flipped, so that its signatures no longer match. */
-export const alterField = (fullReport: string, { offset, length }: Pick<Segment, 'offset' | 'length'>): string => {
+export function alterField(fullReport: string, { offset, length }: Pick<Segment, 'offset' | 'length'>): string {
   const at = 1 + (offset + length) * 2;
   const digit = (Number.parseInt(fullReport.slice(at, at + 1), 16) ^ 1).toString(16);
   return `${fullReport.slice(0, at)}${digit}${fullReport.slice(at + 1)}`;
-};
+}

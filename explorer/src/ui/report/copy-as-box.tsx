@@ -5,7 +5,7 @@ import type { CopyForm } from './copy-as.ts';
 
 type CopyAsProps = { readonly title: string; readonly forms: readonly CopyForm[] };
 
-export const ReportCopyAs = ({ title, forms }: CopyAsProps) => {
+export function ReportCopyAs({ title, forms }: CopyAsProps) {
   const [chosen, setChosen] = useState(forms[0]?.id);
   const form = forms.find(({ id }) => id === chosen) ?? forms[0];
   if (form === undefined) return null;
@@ -34,4 +34,4 @@ export const ReportCopyAs = ({ title, forms }: CopyAsProps) => {
       </div>
     </section>
   );
-};
+}

@@ -17,7 +17,7 @@ const needsClient = `the package @sealpost/client ${fromClone}`;
 const needsSigners = 'signers.json with the signers that you trust, as the oracle network publishes them';
 
 /** How to read the report of a stream at a second. */
-export const readingForms = (origin: string, feedId: string, timestamp: number): readonly CopyForm[] => {
+export function readingForms(origin: string, feedId: string, timestamp: number): readonly CopyForm[] {
   const target = `${routes.reportAt.path}?feedID=${feedId}&timestamp=${timestamp}`;
   return [
     {
@@ -48,7 +48,7 @@ console.log(verdict.ok ? verdict.decoded?.priceText : verdict.message);
       needs: `${needsKeys}; ${needsCommand}.`,
     },
   ];
-};
+}
 
 /** How to verify a report you have, without asking a server. */
 export const checkingForms = (fullReport: string): readonly CopyForm[] => [

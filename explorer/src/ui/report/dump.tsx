@@ -17,7 +17,7 @@ type DumpProps = {
 };
 
 /** The whole report as annotated hex. */
-export const ReportDump = ({ report, link, difference }: DumpProps) => {
+export function ReportDump({ report, link, difference }: DumpProps) {
   const { fullReport, segments } = report;
   const panel = useRef<HTMLDivElement>(null);
   const words = useMemo(() => wordsOf(segments), [segments]);
@@ -61,7 +61,7 @@ export const ReportDump = ({ report, link, difference }: DumpProps) => {
       <Explanation {...{ report, link, difference }} />
     </section>
   );
-};
+}
 
 const parts: readonly BytesPart[] = ['context', 'layout', 'body', 'signatures'];
 const letterOf = (part: BytesPart): string => partTitles[part].slice(0, 1);

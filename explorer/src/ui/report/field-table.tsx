@@ -23,7 +23,7 @@ type TableProps = {
 };
 
 /** The body's fields, then the context that is signed with them. */
-export const ReportFieldTable = ({ report, link, state, difference }: TableProps) => {
+export function ReportFieldTable({ report, link, state, difference }: TableProps) {
   const { fields, problem, schema } = report;
   const digits = useReportDigits(report, state);
   const differenceAt = (of: string): DifferentValue | undefined => difference?.values.find((one) => one.link === of);
@@ -77,7 +77,7 @@ export const ReportFieldTable = ({ report, link, state, difference }: TableProps
       </table>
     </section>
   );
-};
+}
 
 type ContextProps = Pick<TableProps, 'report' | 'link'> & {
   readonly differenceAt: (of: string) => DifferentValue | undefined;
@@ -199,11 +199,11 @@ const AlteredText = ({ different: { signed, here } }: { readonly different: Diff
 );
 
 /** Keeps a link highlighted and scrolls to its bytes, which may be out of view on a small screen. */
-export const choose = (link: ByteLink, of: string): void => {
+export function choose(link: ByteLink, of: string): void {
   link.choose(of);
   if (link.chosen.peek() !== of) return;
   document.querySelector(`[data-link="${of}"]`)?.scrollIntoView({ block: 'nearest' });
-};
+}
 
 const Raw = ({
   text,

@@ -40,11 +40,11 @@ export type OnchainCall = {
 const placeholders = { to: '"$SEALPOST_VERIFIER"', rpc: '--rpc-url "$SEALPOST_RPC_URL"' } as const;
 
 /** The call for a report. Throws `malformed_argument` if the fee token is not an address, for older contracts also if it is missing. */
-export const createOnchainCall = (
+export function createOnchainCall(
   fullReport: string,
   name: OnchainFunction,
   feeToken: string | undefined,
-): OnchainCall => {
+): OnchainCall {
   if (name === 'older') {
     const [payload] = withFeeToken(fullReport, feeToken ?? '', 'appended');
     return {
@@ -69,4 +69,4 @@ export const createOnchainCall = (
     ],
     cast: `cast call ${placeholders.to} '${signature}${results}' ${argument} ${parameter} ${placeholders.rpc}`,
   };
-};
+}

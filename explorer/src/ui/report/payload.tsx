@@ -32,7 +32,7 @@ const readCall = (
   }
 };
 
-export const ReportPayload = ({ fullReport }: { readonly fullReport: string }) => {
+export function ReportPayload({ fullReport }: { readonly fullReport: string }) {
   const [name, setName] = useState<OnchainFunction>('verify');
   const [choice, setChoice] = useState(noToken);
   const [typed, setTyped] = useState('');
@@ -86,7 +86,7 @@ export const ReportPayload = ({ fullReport }: { readonly fullReport: string }) =
       )}
     </section>
   );
-};
+}
 
 type ChoiceProps = { readonly chosen: OnchainFunction; readonly choose: (name: OnchainFunction) => void };
 

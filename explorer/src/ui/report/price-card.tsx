@@ -29,7 +29,7 @@ type CardProps = ValidityProps & {
 };
 
 /** The price is gray until it is verified, and crossed out if it is not. */
-export const ReportPrice = ({ report, asked, around, state, isExample }: CardProps) => {
+export function ReportPrice({ report, asked, around, state, isExample }: CardProps) {
   const { decoded } = report;
   const digits = useReportDigits(report, state);
   if (decoded === undefined)
@@ -82,7 +82,7 @@ export const ReportPrice = ({ report, asked, around, state, isExample }: CardPro
       <Validity report={report} asked={asked} around={around} />
     </section>
   );
-};
+}
 
 type SideProps = { readonly title: string; readonly value: bigint; readonly digits: PriceDigits | undefined };
 

@@ -73,12 +73,7 @@ const rememberingEngine = (engine: SignatureEngine): SignatureEngine => {
 };
 
 /** Recovers the signers of a report and checks them against published signer sets. `signed`: the signed window; undefined if the body is malformed. */
-export const proveReport = (
-  report: FullReport,
-  signers: SignerSetsJson,
-  claim?: Claim,
-  signed?: ReportWindow,
-): Proof => {
+export function proveReport(report: FullReport, signers: SignerSetsJson, claim?: Claim, signed?: ReportWindow): Proof {
   const engine = rememberingEngine(portableEngine);
   const signerSets = parseSignerSets(signers);
   const signerSet = signerSets.get(report.context.configDigest);
@@ -97,7 +92,7 @@ export const proveReport = (
     signerSet,
     digest: `0x${digest}`,
   };
-};
+}
 
 const titleOf = (kind: VerdictKind, count: number, signerSet: SignerSet | undefined): string => {
   if (kind !== 'wrong_signature_count') return titles[kind];

@@ -6,7 +6,7 @@ import { Copy } from '../components.tsx';
 export const answerText = ({ feedID, validFromTimestamp, observationsTimestamp, fullReport }: ReportJson): string =>
   JSON.stringify({ report: { feedID, validFromTimestamp, observationsTimestamp, fullReport } });
 
-export const ReportJsonText = ({ report }: { readonly report: ReportJson }) => {
+export function ReportJsonText({ report }: { readonly report: ReportJson }) {
   const text = answerText(report);
   return (
     <section class="card raw-json" aria-labelledby="json-title">
@@ -28,7 +28,7 @@ export const ReportJsonText = ({ report }: { readonly report: ReportJson }) => {
       </div>
     </section>
   );
-};
+}
 
 const nameOf = ({ feedID, observationsTimestamp }: ReportJson): string =>
   `report-${feedID.slice(0, 10)}-${observationsTimestamp}.json`;

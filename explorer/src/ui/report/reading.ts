@@ -36,7 +36,7 @@ export type ReportReading = {
 };
 
 /** Decodes a full report. Throws a ReportFormatError if its envelope is malformed. */
-export const readReport = (raw: string): ReportReading => {
+export function readReport(raw: string): ReportReading {
   const fullReport = raw.toLowerCase();
   const full = decodeFullReport(fullReport);
   const { body, problem } = readBody(full);
@@ -54,7 +54,7 @@ export const readReport = (raw: string): ReportReading => {
     problem,
     segments: mapReportBytes(full, fields),
   };
-};
+}
 
 const schemaOf = (feedId: string, decoded: DecodedReport | undefined): string =>
   decoded === undefined

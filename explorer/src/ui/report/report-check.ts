@@ -34,11 +34,11 @@ export type ReportCheck =
 /** `unknown`: neither confirmed nor disproved, because the signers are not known. */
 export type VerdictState = 'pending' | 'verified' | 'refused' | 'unknown';
 
-export const verdictStateOf = (check: ReportCheck): VerdictState => {
+export function verdictStateOf(check: ReportCheck): VerdictState {
   if (check.phase === 'checking') return 'pending';
   if (check.phase === 'unavailable' || check.proof.kind === 'unknown_config_digest') return 'unknown';
   return check.proof.ok ? 'verified' : 'refused';
-};
+}
 
 /** The signed report that it was made from, if that is known. */
 export const signedReportOf = (check: ReportCheck): ReportReading | undefined =>
@@ -50,7 +50,7 @@ type Subject = { readonly report: ReportReading; readonly claim: Claim | undefin
 type Reader = { readonly client: Client; readonly isSignedIn: boolean; readonly chunks: Chunks };
 
 /** Checks a report after the page is painted, because each signature takes milliseconds. Keep `source` the same object between renders. */
-export const useReportCheck = (report: ReportReading, claim: Claim | undefined, source: ReportSource): ReportCheck => {
+export function useReportCheck(report: ReportReading, claim: Claim | undefined, source: ReportSource): ReportCheck {
   const { session, chunks } = useExplorer();
   const client = session.client.value;
   const isSignedIn = session.userId.value !== undefined;
@@ -75,7 +75,7 @@ export const useReportCheck = (report: ReportReading, claim: Claim | undefined, 
   }, [report, claim, source, signers, client, isSignedIn, chunks, reload]);
   // Until the effect has run, the last check is that of another report.
   return checked?.of === report ? checked.check : { phase: 'checking' };
-};
+}
 
 const checkReport = async (
   subject: Subject,

@@ -131,12 +131,12 @@ const namedUnits: Readonly<Record<string, string>> = {
 const percentDecimals = 16;
 
 /** The text after a field's decimal number; `quoteAsset` from the catalog, undefined if it does not list the stream. */
-export const quotedUnitOf = ({ name, unit, reading }: FieldLine, quoteAsset: string | undefined): string => {
+export function quotedUnitOf({ name, unit, reading }: FieldLine, quoteAsset: string | undefined): string {
   if (reading.kind !== 'decimal') return '';
   if (name === 'rate') return `= ${formatPrice(reading.value, percentDecimals)} %`;
   if (unit === 'price' || name === 'exchangeRate') return quoteAsset ?? '';
   return namedUnits[name] ?? reading.of;
-};
+}
 
 const time = (ms: number, fraction = ''): Reading => ({ kind: 'time', ms, fraction });
 
@@ -160,7 +160,7 @@ const readingOf = (
 };
 
 /** Every field of a body that is known, in the order of its bytes. */
-export const describeFields = (body: ReportBody | ReportHead): readonly FieldLine[] => {
+export function describeFields(body: ReportBody | ReportHead): readonly FieldLine[] {
   const isMs = timeResolutionOf(body.feedId) === 'milliseconds';
   const values = new Map<string, unknown>(Object.entries(body));
   return fieldsOf(body).map((field) => {
@@ -176,4 +176,4 @@ export const describeFields = (body: ReportBody | ReportHead): readonly FieldLin
       reading: readingOf(field, value, body.version, isMs),
     };
   });
-};
+}

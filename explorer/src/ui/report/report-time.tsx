@@ -5,7 +5,7 @@ import { useExplorer } from '../../state/explorer.ts';
 export const dateMaxMs = 8.64e15;
 
 /** `fraction`: the digits below the millisecond, which a Date cannot hold. */
-export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) => {
+export function ReportTime({ ms, fraction = '' }: { readonly ms: number; readonly fraction?: string }) {
   const { times } = useExplorer();
   if (ms > dateMaxMs) return <span>{ms} ms, too large for a date</span>;
   const precise = (format: (ms: number) => string): string =>
@@ -21,4 +21,4 @@ export const ReportTime = ({ ms, fraction = '' }: { readonly ms: number; readonl
       <span class="time-other">{precise(times.formatOther)}</span>
     </time>
   );
-};
+}

@@ -32,7 +32,7 @@ type ViewProps = {
 };
 
 /** A report with its verdict, which comes first. */
-export const ReportView = ({ report, check, answer, asked, around, isExample = false, children }: ViewProps) => {
+export function ReportView({ report, check, answer, asked, around, isExample = false, children }: ViewProps) {
   const { times } = useExplorer();
   const link = useMemo(createByteLink, [report]);
   const { origin } = window.location;
@@ -65,7 +65,7 @@ export const ReportView = ({ report, check, answer, asked, around, isExample = f
       </div>
     </div>
   );
-};
+}
 
 const contents = [
   ['signatures-title', 'Signatures'],

@@ -21,13 +21,13 @@ export type SpanBar = {
 const widthsAround = 3;
 
 /** Computes the bar. `unitMs` is the stream's timestamp resolution, so that a window of one second is one second wide. */
-export const drawSpan = (
+export function drawSpan(
   own: SpanWindow,
   previous: SpanWindow | undefined,
   next: SpanWindow | undefined,
   unitMs: number,
   askedMs: number | undefined,
-): SpanBar => {
+): SpanBar {
   const ownEnd = own.toMs + unitMs;
   const margin = widthsAround * (ownEnd - own.fromMs);
   const begin = Math.max(own.fromMs - margin, Math.min(own.fromMs, previous?.fromMs ?? own.fromMs));
@@ -50,4 +50,4 @@ export const drawSpan = (
       : [...part('gap', ownEnd, next.fromMs), ...part('neighbor', next.fromMs, next.toMs + unitMs)]),
   ];
   return { parts, marker: askedMs === undefined ? undefined : share(askedMs + unitMs / 2) };
-};
+}

@@ -16,7 +16,7 @@ type VerdictProps = {
   readonly isExample: boolean;
 };
 
-export const ReportVerdict = ({ report, check, difference, isExample }: VerdictProps) => {
+export function ReportVerdict({ report, check, difference, isExample }: VerdictProps) {
   const { title, sentence } = textsOf(report, check);
   const section = useRef<HTMLElement>(null);
   const state = verdictStateOf(check);
@@ -48,7 +48,7 @@ export const ReportVerdict = ({ report, check, difference, isExample }: VerdictP
       )}
     </section>
   );
-};
+}
 
 /** The verdict in a few words and in a sentence. */
 const textsOf = (
@@ -151,13 +151,13 @@ const trustTexts: Readonly<Record<VerdictState, readonly [kind: PillKind, text: 
 };
 
 /** Next to a value of the report: whether it is verified. */
-export const TrustPill = ({
+export function TrustPill({
   state,
   isExample = false,
 }: {
   readonly state: VerdictState;
   readonly isExample?: boolean;
-}) => {
+}) {
   const [kind, text] = trustTexts[state];
   return isExample && state === 'verified' ? <Pill kind="accent">example</Pill> : <Pill kind={kind}>{text}</Pill>;
-};
+}

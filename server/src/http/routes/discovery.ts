@@ -39,7 +39,7 @@ const renderInSlices = async (streams: readonly Stream[], render: Render, contex
 /** Bytes of all kept bodies: two of 2,000 streams. */
 const keptBytesMax = 2_000_000;
 
-export const createDiscoveryRoute = (): Handler<'discovery'> => {
+export function createDiscoveryRoute(): Handler<'discovery'> {
   const inOrder = createStreamOrder();
   const rendered = new WeakMap<Stream, string>();
   const entryOf = (stream: Stream): string => {
@@ -74,4 +74,4 @@ export const createDiscoveryRoute = (): Handler<'discovery'> => {
     const made = makeBody(filter, context);
     return made instanceof Promise ? made.then(keep) : keep(made);
   };
-};
+}

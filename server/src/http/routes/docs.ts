@@ -23,7 +23,7 @@ This server runs without the explorer, which shows the document here.</p>
 /** Nothing is loaded, and nothing runs. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-export const createDocsRoute = (findFile: FindFile | undefined): Handler<'docs'> => {
+export function createDocsRoute(findFile: FindFile | undefined): Handler<'docs'> {
   const page = findFile?.('/docs');
   if (page?.whole.status === 200) {
     const { tag: _, ...answer } = page.whole; // 304 is for files alone
@@ -32,4 +32,4 @@ export const createDocsRoute = (findFile: FindFile | undefined): Handler<'docs'>
   const headers = pageHeaders(policy);
   const contentType = 'text/html; charset=utf-8';
   return () => ({ status: 200, body: withoutExplorer, contentType, cacheControl: 'no-cache', headers });
-};
+}

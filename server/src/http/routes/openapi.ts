@@ -3,15 +3,15 @@ import { createOpenApi, type DocumentedBounds } from '@sealpost/protocol/openapi
 import { withGzip } from '../answer.ts';
 import type { Handler } from './context.ts';
 
-export const createOpenApiRoute = ({
+export function createOpenApiRoute({
   feedIdsMax,
   retentionDays,
   requestsPerSecond,
-}: DocumentedBounds): Handler<'openapi'> => {
+}: DocumentedBounds): Handler<'openapi'> {
   let rendered: ReturnType<typeof withGzip> | undefined;
   return () => {
     const bounds = { feedIdsMax, retentionDays, requestsPerSecond };
     rendered ??= withGzip(Buffer.from(JSON.stringify(createOpenApi({ bounds }))));
     return { status: 200, ...rendered, cacheControl: 'public, max-age=300' };
   };
-};
+}

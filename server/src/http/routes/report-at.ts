@@ -51,11 +51,11 @@ const explainNoReports = ({ reports, admin, retentionDays }: MissContext, feedId
 };
 
 /** The reason that two neighbors give, or that the report between them is corrupt. */
-export const reasonOf = ({ previous, next, damaged }: Neighbours): MissReason => {
+export function reasonOf({ previous, next, damaged }: Neighbours): MissReason {
   if (damaged) return 'damaged';
   if (previous === undefined) return next === undefined ? 'no_reports' : 'before_first';
   return next === undefined ? 'not_yet' : 'gap';
-};
+}
 
 /** Neighbors of a second. `hasArrived`: its own report came after the second was read, and is none of them. */
 type VisibleNeighbours = Neighbours & { readonly hasArrived: boolean };
@@ -64,11 +64,11 @@ const holds = ({ validFromMs, observationsMs }: Window, seconds: number): boolea
   Math.floor(validFromMs / 1_000) <= seconds && seconds <= Math.floor(observationsMs / 1_000);
 
 /** The neighbors of a second that was read without result, without what retention hides. */
-export const visibleNeighbours = async (
+export async function visibleNeighbours(
   context: RouteContext,
   feedId: FeedId,
   seconds: number,
-): Promise<VisibleNeighbours> => {
+): Promise<VisibleNeighbours> {
   const { previous, next, damaged } = await context.reports.neighbours(feedId, seconds);
   const visible = (window: Window | undefined) =>
     window !== undefined && window.observationsMs >= retentionEdgeMs(context.reportNowMs, context.retentionDays)
@@ -82,7 +82,7 @@ export const visibleNeighbours = async (
     hasArrived,
     ...(damaged && !isHidden && { damaged }),
   };
-};
+}
 
 const toSeconds = (window: Window | undefined) =>
   window === undefined
@@ -93,7 +93,7 @@ const toSeconds = (window: Window | undefined) =>
       };
 
 /** The 404 that explains itself. */
-export const missError = (context: MissContext, feedId: FeedId, neighbours: Neighbours): ApiError => {
+export function missError(context: MissContext, feedId: FeedId, neighbours: Neighbours): ApiError {
   const reason = reasonOf(neighbours);
   const text = reason === 'no_reports' ? explainNoReports(context, feedId) : texts[reason];
   return new ApiError('report_not_found', text, {
@@ -101,4 +101,4 @@ export const missError = (context: MissContext, feedId: FeedId, neighbours: Neig
     previous: toSeconds(neighbours.previous),
     next: toSeconds(neighbours.next),
   });
-};
+}

@@ -6,11 +6,7 @@ const openings = { reports: Buffer.from('{"reports":['), feeds: Buffer.from('{"f
 const comma = Buffer.from(',');
 
 /** The body that holds these pieces, each of one entry or several, with what else it holds after them. */
-export const listBody = (
-  name: keyof typeof openings,
-  json: readonly Buffer[],
-  rest = '',
-): NonNullable<Answer['body']> => {
+export function listBody(name: keyof typeof openings, json: readonly Buffer[], rest = ''): NonNullable<Answer['body']> {
   const body: Buffer[] = [openings[name]];
   for (const [i, piece] of json.entries()) {
     if (i > 0) body.push(comma);
@@ -18,7 +14,7 @@ export const listBody = (
   }
   body.push(Buffer.from(`]${rest}}`));
   return body.length > piecesMax ? Buffer.concat(body) : body;
-};
+}
 
 /** Characters of a text that are put together at once: less than 1 ms. */
 const pieceCharacters = 250_000;
@@ -27,7 +23,7 @@ const pieceCharacters = 250_000;
  * Makes a long body of ASCII texts, piece by piece, each in a slice of its own: as one text, 3 MB would be put together and written in one turn of the
  * event loop, for 5 ms. A short body needs no slice.
  */
-export const createTextPieces = (slice: LongWork['slice']) => {
+export function createTextPieces(slice: LongWork['slice']) {
   const pieces: Buffer[] = [];
   let texts: string[] = [];
   let length = 0;
@@ -49,7 +45,7 @@ export const createTextPieces = (slice: LongWork['slice']) => {
       return only !== undefined && pieces.length === 1 ? only : pieces;
     },
   };
-};
+}
 
 /** More pieces than this cost more to send than to copy. */
 const piecesMax = 16;

@@ -74,7 +74,7 @@ const keptMs = 10_000;
 /** Characters of all kept texts: a day of hours of 2,000 streams has 7 million. */
 const charactersMax = 8_000_000;
 
-export const createCandlesManyRoute = (monotonicMs: () => number): Handler<'reportCandlesMany'> => {
+export function createCandlesManyRoute(monotonicMs: () => number): Handler<'reportCandlesMany'> {
   const kept = createKeptValues<string>(keptMs, charactersMax, monotonicMs);
   return async (query, context) => {
     const { feedIds } = query;
@@ -92,7 +92,7 @@ export const createCandlesManyRoute = (monotonicMs: () => number): Handler<'repo
     });
     return { status: 200, body, cacheControl: 'no-store' };
   };
-};
+}
 
 /** The candles of one stream: those that are over from what is kept, else read with the others. */
 const renderStream = async (

@@ -41,7 +41,7 @@ const keptMs = 60_000;
 /** Kept hours: a day of 2,000 streams has 48,000. The table of twice as many takes 6 ms to grow. */
 const keptMax = 100_000;
 
-export const createCoverageManyRoute = (monotonicMs: () => number): Handler<'reportCoverageMany'> => {
+export function createCoverageManyRoute(monotonicMs: () => number): Handler<'reportCoverageMany'> {
   const kept: KeptGaps = createKeptValues(keptMs, keptMax, monotonicMs);
   return async ({ feedIds, from, to }, context) => {
     checkRange(from, to, limits.coverageSecondsMax);
@@ -58,7 +58,7 @@ export const createCoverageManyRoute = (monotonicMs: () => number): Handler<'rep
     });
     return { status: 200, body, cacheControl: 'no-store' };
   };
-};
+}
 
 const createReader = (context: RouteContext, slice: LongWork['slice'], to: number): CoverageReader => {
   const { reports, reportNowMs, retentionDays } = context;

@@ -26,7 +26,7 @@ const keptBytesMax = 2_000_000;
 type Kept = { readonly reports: readonly LatestReport[]; readonly body: Buffer };
 
 /** Keeps the body of a complete answer until one of its streams has a newer report: many clients ask for the same streams. */
-export const createLatestManyRoute = (): Handler<'reportLatestMany'> => {
+export function createLatestManyRoute(): Handler<'reportLatestMany'> {
   // By the list itself: the parser gives the same one for the same text.
   const kept = createValuesByObject<readonly FeedId[], Kept>(keptBytesMax);
   const bodyOf = (feedIds: readonly FeedId[], reports: readonly LatestReport[]): Buffer => {
@@ -50,7 +50,7 @@ export const createLatestManyRoute = (): Handler<'reportLatestMany'> => {
     const body = `{"reports":[${joinReports(reports)}]${rest}}`;
     return { status: 206, ascii: true, body, cacheControl: 'no-store' };
   };
-};
+}
 
 const joinReports = (reports: readonly LatestReport[]): string =>
   reports.map(({ json }) => json.slice(opening.length, -closing.length)).join(',');

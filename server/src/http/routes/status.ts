@@ -16,7 +16,7 @@ export type StatusParts = {
 const everyMs = 1_000;
 const feedIdsMax = 20;
 
-export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
+export function createStatusRoute(parts: StatusParts): Handler<'status'> {
   const startedMs = parts.monotonicMs();
   let known: { readonly atMs: number; readonly body: Promise<string> } | undefined;
   return async (_, context) => {
@@ -25,7 +25,7 @@ export const createStatusRoute = (parts: StatusParts): Handler<'status'> => {
       known = { atMs: nowMs, body: render(parts, context, (nowMs - startedMs) / 1_000) };
     return { status: 200, body: await known.body, cacheControl: 'no-store' };
   };
-};
+}
 
 const render = async (
   { rules: { network, version }, isDraining, further }: StatusParts,

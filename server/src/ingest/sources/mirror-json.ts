@@ -35,7 +35,7 @@ const readSeconds = (value: unknown, name: string): ReadonlyMap<FeedId, number> 
 };
 
 /** Reads a request; throws an `ApiError` that names the field. */
-export const parseMirrorRequest = (text: string): MirrorRequest => {
+export function parseMirrorRequest(text: string): MirrorRequest {
   const { source, feedIDs, from, restart, filled } = readFields(text);
   if (typeof source !== 'string' || source === '' || source.length > sourceLengthMax)
     throw malformedArgument('source', source, `a text of 1 to ${sourceLengthMax} characters`);
@@ -50,7 +50,7 @@ export const parseMirrorRequest = (text: string): MirrorRequest => {
     restart,
     filled: readSeconds(filled, 'filled'),
   };
-};
+}
 
 /** A request as it is sent. */
 export const renderMirrorRequest = ({ feedIds, filled, ...rest }: MirrorRequest): string =>
@@ -61,7 +61,7 @@ export const renderMirrorPlaces = (places: readonly MirrorPlace[]): string =>
   JSON.stringify({ streams: places.map(({ feedId, ...place }): PlaceJson => ({ feedID: feedId, ...place })) });
 
 /** Reads an answer to a request for these streams, in their order; undefined when it is none. */
-export const parseMirrorPlaces = (text: string, feedIds: readonly FeedId[]): readonly MirrorPlace[] | undefined => {
+export function parseMirrorPlaces(text: string, feedIds: readonly FeedId[]): readonly MirrorPlace[] | undefined {
   try {
     const { streams } = readFields(text);
     if (!Array.isArray(streams) || streams.length !== feedIds.length) return undefined;
@@ -70,7 +70,7 @@ export const parseMirrorPlaces = (text: string, feedIds: readonly FeedId[]): rea
   } catch {
     return undefined;
   }
-};
+}
 
 const readPlace = ({ feedID, status, from, start, until }: Fields): MirrorPlace => {
   const orNull = (value: unknown) => (value === null ? null : readSecond(value, 'place'));

@@ -10,12 +10,12 @@ export const secondOf = (ms: number): number => Math.floor(ms / 1_000);
  * Where a page of at most `limit` reports ends, given the second of each and of one more. Clients continue at the last second + 1: a page
  * that ends within a second would lose the rest of it. If one second fills the whole page, the page ends within it.
  */
-export const wholeSecondsEnd = (secondAt: (i: number) => number | undefined, limit: number): number => {
+export function wholeSecondsEnd(secondAt: (i: number) => number | undefined, limit: number): number {
   const tooMany = secondAt(limit);
   let end = limit;
   while (end > 0 && secondAt(end - 1) === tooMany) end--;
   return end === 0 ? limit : end;
-};
+}
 
 /** All of it but the digits of the full report and the closing. */
 const renderHead = (feedId: FeedId, { validFromMs, observationsMs }: Window): string =>
@@ -28,22 +28,22 @@ export const renderReport = (report: StoredReport): string =>
   `${renderHead(report.feedId, report)}${hexOf(report.fullReport)}${closing}`;
 
 /** Writes one report as on the wire, in pieces: made of one text it would be copied once more. Returns where it ends. */
-export const writeRendered = (text: Buffer, start: number, report: StoredReport): number => {
+export function writeRendered(text: Buffer, start: number, report: StoredReport): number {
   const digitsAt = start + text.write(renderHead(report.feedId, report), start, 'latin1');
   const end = digitsAt + text.write(hexOf(report.fullReport), digitsAt, 'latin1');
   return end + text.write(closing, end, 'latin1');
-};
+}
 
 /** The same of a report whose bytes are there as hex digits. */
-export const writeDigits = (text: Buffer, start: number, feedId: FeedId, window: Window, digits: Buffer): number => {
+export function writeDigits(text: Buffer, start: number, feedId: FeedId, window: Window, digits: Buffer): number {
   const digitsAt = start + text.write(renderHead(feedId, window), start, 'latin1');
   text.set(digits, digitsAt);
   const end = digitsAt + digits.length;
   return end + text.write(closing, end, 'latin1');
-};
+}
 
 /** Renders reports one after the other into one Buffer, joined by commas; `countMax` of them at most. */
-export const createRendering = (countMax: number) => {
+export function createRendering(countMax: number) {
   let text = Buffer.alloc(0);
   const ends: number[] = [];
   return {
@@ -61,22 +61,22 @@ export const createRendering = (countMax: number) => {
     /** The first so many. */
     take: (count: number): Buffer => text.subarray(0, ends[count - 1] ?? 0),
   };
-};
+}
 
 /** Reports as on the wire, joined by commas. */
-export const renderReports = (reports: readonly StoredReport[]): Buffer => {
+export function renderReports(reports: readonly StoredReport[]): Buffer {
   const { add, take } = createRendering(reports.length);
   reports.forEach(add);
   return take(reports.length);
-};
+}
 
 const comma = ',';
 
 /** Rendered lists of reports as one. */
-export const joinRendered = (lists: readonly Buffer[]): Buffer => {
+export function joinRendered(lists: readonly Buffer[]): Buffer {
   const between = Buffer.from(comma);
   return Buffer.concat(lists.flatMap((list, i) => (i === 0 ? [list] : [between, list])));
-};
+}
 
 /** The newest report of a stream, rendered for the wire. */
 export const renderLatest = (report: StoredReport): LatestReport => ({
@@ -89,10 +89,10 @@ export const renderLatest = (report: StoredReport): LatestReport => ({
 const digitsAfter = '"fullReport":"0x';
 
 /** The tag of a rendered report. */
-export const tagOfRendered = (json: Buffer): string => {
+export function tagOfRendered(json: Buffer): string {
   const start = json.indexOf(digitsAfter) + digitsAfter.length;
   return reportTag(Buffer.from(json.toString('latin1', start, json.length - closing.length), 'hex'));
-};
+}
 
 const hexOf = (bytes: Uint8Array): string =>
   (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString('hex');

@@ -18,7 +18,7 @@ const entryBytes = 20; // validFromMs 6, observationsMs 6, checksum 4, end 4: wh
 const countMax = 0xffff;
 
 /** Encodes reports, which must ascend; at least one. */
-export const encodeRun = (key: Uint8Array, reports: readonly ReportInRun[]): Buffer => {
+export function encodeRun(key: Uint8Array, reports: readonly ReportInRun[]): Buffer {
   if (reports.length === 0 || reports.length > countMax) throw new Error(`A run of ${reports.length} reports`);
   const indexBytes = headBytes + reports.length * entryBytes;
   const value = Buffer.allocUnsafe(reports.reduce((sum, { fullReport }) => sum + fullReport.length, indexBytes));
@@ -35,7 +35,7 @@ export const encodeRun = (key: Uint8Array, reports: readonly ReportInRun[]): Buf
   }
   value.writeUInt32BE(crc32(value.subarray(4, indexBytes), crc32(key)), 0);
   return value;
-};
+}
 
 /** A run opened for reading. The index is checked at once, a report when it is read. */
 export type StoredRun = {
@@ -52,7 +52,7 @@ export type StoredRun = {
 };
 
 /** Opens a run; one whose index is not what was written under this key is a `CorruptRecordError`. */
-export const openRun = (key: Uint8Array, value: Buffer): StoredRun => {
+export function openRun(key: Uint8Array, value: Buffer): StoredRun {
   const count = value.length < headBytes ? 0 : value.readUInt16BE(4);
   const indexBytes = headBytes + count * entryBytes;
   if (count === 0 || indexBytes > value.length) throw new CorruptRecordError('the index of a run is cut short');
@@ -81,10 +81,10 @@ export const openRun = (key: Uint8Array, value: Buffer): StoredRun => {
       Array.from({ length: count }, (_, i) => ({ ...window(i), fullReport: bytesOf(i), checksum: checksumOf(i) })),
     reportBytes: endOf(count - 1),
   };
-};
+}
 
 /** The first of ascending items that holds; their number when none does. */
-export const searchFirst = (count: number, holds: (i: number) => boolean): number => {
+export function searchFirst(count: number, holds: (i: number) => boolean): number {
   let low = 0;
   let high = count;
   while (low < high) {
@@ -93,4 +93,4 @@ export const searchFirst = (count: number, holds: (i: number) => boolean): numbe
     else low = middle + 1;
   }
   return low;
-};
+}

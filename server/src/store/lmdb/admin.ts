@@ -30,7 +30,7 @@ const kindOf = ({ key }: Entry): string => key.toString().split('/', 1)[0] ?? ''
 const isAdminKind = (text: string): text is AdminKind => text in keyedBy;
 
 /** An administrative record; one that is not what was written under its key is a CorruptRecordError. */
-export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecords[K] => {
+export function decodeAdminRecord<K extends AdminKind>(entry: Entry): AdminRecords[K] {
   const name = entry.key.toString();
   const kind = kindOf(entry);
   if (!isAdminKind(kind)) throw new CorruptRecordError(`${name} has a damaged key`);
@@ -38,7 +38,7 @@ export const decodeAdminRecord = <K extends AdminKind>(entry: Entry): AdminRecor
   const own = `${kind}/${keyedBy[kind as K](record)}`; // a kind of the table
   if (own !== name) throw new CorruptRecordError(`${name} holds the record of ${own}`);
   return record;
-};
+}
 
 const recordKey = (kind: AdminKind, key: string) => Buffer.from(`${kind}/${key}`);
 
@@ -77,26 +77,26 @@ const openAdminTables = (environment: Environment, damage: DamageLog) => {
 };
 
 /** Puts records in the place of what is stored, with an audit entry; durable when it returns. */
-export const putAdminRecords = (
+export function putAdminRecords(
   environment: Environment,
   damage: DamageLog,
   taken: readonly KeyedRecord[],
   act: Act,
-): void => {
+): void {
   const { write, record } = openAdminTables(environment, damage);
   environment.root.transactionSync(() => {
     for (const { kind, key, record: value } of taken) write(kind, key, value);
     record(act);
   });
-};
+}
 
 /** `administer` makes a change, in its turn; `putElsewhere` has records put by the thread that writes, where there is one. */
-export const createLmdbAdmin = (
+export function createLmdbAdmin(
   environment: Environment,
   damage: DamageLog,
   administer: (change: () => void) => Promise<void>,
   putElsewhere: ((records: readonly KeyedRecord[], act: Act) => Promise<void>) | undefined,
-): AdminStore & { readonly close: () => void } => {
+): AdminStore & { readonly close: () => void } {
   const { records, audit, write, lastEntry, putEntry, record } = openAdminTables(environment, damage);
   /** Every intact record of a kind. The whole table is walked: a damaged key may be in no range. */
   const listAll = <K extends AdminKind>(kind: K): readonly AdminRecords[K][] =>
@@ -161,24 +161,24 @@ export const createLmdbAdmin = (
     onChanged: listen,
     close,
   };
-};
+}
 
 /** The audit entry of a record; one that is not what was written is a CorruptRecordError. */
-export const decodeAuditEntry = ({ key, value }: Entry): AuditEntry => {
+export function decodeAuditEntry({ key, value }: Entry): AuditEntry {
   const name = `audit entry ${positionOfKey(key)}`;
   const entry = decodeKeyedRecord<AuditEntry>(key, value, name);
   if (entry.sequence !== positionOfKey(key)) throw new CorruptRecordError(`${name} holds entry ${entry.sequence}`);
   return entry;
-};
+}
 
 const retentionKey = Buffer.from('applied');
 
 /** `administer` makes a change, in its turn. */
-export const createLmdbRetention = (
+export function createLmdbRetention(
   environment: Environment,
   damage: DamageLog,
   administer: (change: () => void) => Promise<void>,
-): RetentionRecord => {
+): RetentionRecord {
   const table: Table | undefined = openTable(environment, 'retention'); // undefined on read-only media
   const read = (): AppliedRetention | undefined => {
     const value = table?.get(retentionKey);
@@ -202,4 +202,4 @@ export const createLmdbRetention = (
       return applied as unknown as AppliedRetention; // set by the change, which has run
     },
   };
-};
+}

@@ -136,7 +136,7 @@ type PricesOf = (stream: number, fromMs: number, endMs: number) => readonly Pric
 type CountOf = (stream: number, fromMs: number, endMs: number) => number;
 
 /** Collects what a transaction adds to roll-ups and writes each of them once. `pricesOf` and `countOf` read what is stored by then. */
-export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pricesOf: PricesOf, countOf: CountOf) => {
+export function createCandleWriter(tables: ReportTables, damage: DamageLog, pricesOf: PricesOf, countOf: CountOf) {
   const added = new Map<string, { readonly key: Buffer; rollup: Rollup }>();
   const late = new Set<string>();
   const rebuilt = new Set<string>();
@@ -184,7 +184,7 @@ export const createCandleWriter = (tables: ReportTables, damage: DamageLog, pric
         for (const { key, rollup } of gather(minutes, bucketMs)) put(name, bucketMs, key, rollup);
     },
   };
-};
+}
 
 /** What the reports of a minute make of it; undefined without any. */
 const rollUpMinute = (key: Buffer, pricesOf: PricesOf): Rollup | undefined =>
@@ -223,12 +223,12 @@ const rollupsAtOnce = 512;
 /** Candles of a stream, from the first second of a range on. `next`: reading continues there, perhaps with the last of these buckets. */
 export type CandleSlice = { readonly candles: readonly Candle[]; readonly next?: number };
 
-export const readCandleSlice = (
+export function readCandleSlice(
   tables: ReportTables,
   stream: number,
   { from, to, resolution }: CandleRange,
   damage: DamageLog,
-): CandleSlice => {
+): CandleSlice {
   const candles: Candle[] = [];
   let count = 0;
   for (const range of planRollups(from, to, resolution)) {
@@ -238,7 +238,7 @@ export const readCandleSlice = (
     }
   }
   return { candles };
-};
+}
 
 /** The roll-ups of a range, ascending; a damaged one is replaced by the finer ones that it covers. */
 function* rollupsIn(
@@ -266,12 +266,12 @@ type Remaining = { readonly firstMs: number; readonly pricesOf: PricesOf; readon
  * Makes the roll-ups of a stream those of the reports that are left of it: removes earlier ones, and rebuilds the minute, hour and day
  * that lost a part of their reports. Returns how many were removed: one whose key is damaged is not found by it.
  */
-export const trimRollups = (
+export function trimRollups(
   tables: ReportTables,
   stream: number,
   { firstMs, pricesOf, most }: Remaining,
   damage: DamageLog,
-): number => {
+): number {
   const first = reportKey(stream, firstMs);
   let removed = 0;
   for (const [name, bucketMs] of rollupTables) {
@@ -288,7 +288,7 @@ export const trimRollups = (
     putRollup(tables, name, key, rollup);
   }
   return removed;
-};
+}
 
 /** What the next finer roll-ups, from that of a report on, make of its hour or day. */
 const mergeFiner = (tables: ReportTables, first: Buffer, bucketMs: number, damage: DamageLog): Rollup | undefined => {

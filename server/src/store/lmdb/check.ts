@@ -39,12 +39,12 @@ const reportTables = [
 type TableName = (typeof reportTables)[number];
 
 /** A cursor is the table and the last key that was read. */
-export const scanSlice = (
+export function scanSlice(
   environment: Environment,
   tables: ReportTables,
   cursor: ScanCursor | undefined,
   limit: number,
-) => {
+) {
   environment.root.resetReadTxn();
   const { name, after } = parseCursor(cursor);
   const directory = createDirectory(tables, createDamageLog());
@@ -55,7 +55,7 @@ export const scanSlice = (
   }
   const following = reportTables[reportTables.indexOf(name) + 1];
   return following === undefined ? { entries } : { entries, next: `${following}:` };
-};
+}
 
 /** The keys behind a key in the order in which they are stored. Where a damaged key hides the place, everything before it is walked. */
 function* keysAfter(table: Table | undefined, after: Buffer | undefined): Generator<Buffer> {
@@ -172,7 +172,7 @@ export const adminDecoders: Readonly<Record<string, (entry: AdminEntry) => unkno
 };
 
 /** Every damaged record of the environment. */
-export const checkAdministration = (environment: Environment): readonly Damage[] => {
+export function checkAdministration(environment: Environment): readonly Damage[] {
   environment.root.resetReadTxn();
   const damage: DamageLog = createDamageLog();
   for (const [table, decode] of Object.entries(adminDecoders)) {
@@ -182,16 +182,16 @@ export const checkAdministration = (environment: Environment): readonly Damage[]
       damage.contain({ table, key: entry.key.toString(table === 'audit' ? 'hex' : 'utf8') }, () => decode(entry));
   }
   return damage.list();
-};
+}
 
 /** Every contradiction between records. What does not match its own checksum is named by the scan. */
-export const checkAgreement = (environment: Environment, tables: ReportTables): readonly Damage[] => {
+export function checkAgreement(environment: Environment, tables: ReportTables): readonly Damage[] {
   environment.root.resetReadTxn();
   const damage = createDamageLog();
   checkRuns(tables, damage);
   checkPositions(tables, damage);
   return damage.list();
-};
+}
 
 const checkRuns = (tables: ReportTables, damage: DamageLog): void => {
   const { byNumber, single } = loadStreams(tables, damage);

@@ -13,7 +13,7 @@ export type CrashMarker = {
 };
 
 /** Leaves the mark in a folder, or puts that off where another process still has its own there. A folder that cannot be written to has none. */
-export const leaveCrashMarker = (folder: string, isTaken: boolean): CrashMarker => {
+export function leaveCrashMarker(folder: string, isTaken: boolean): CrashMarker {
   const path = join(folder, 'running');
   const unexpectedEnds = isTaken ? 0 : endsIn(path);
   let isLeft = false;
@@ -36,7 +36,7 @@ export const leaveCrashMarker = (folder: string, isTaken: boolean): CrashMarker 
   };
   if (!isTaken) leave();
   return { unexpectedEnds, leave, clear };
-};
+}
 
 const endsIn = (path: string): number => {
   let text: string;

@@ -23,11 +23,11 @@ const withChecksum = (key: Buffer, value: Buffer): Buffer => {
 };
 
 /** Writes both rows of a stream. */
-export const putStream = ({ numbers, feedIds }: ReportTables, feedId: FeedId, stream: number): void => {
+export function putStream({ numbers, feedIds }: ReportTables, feedId: FeedId, stream: number): void {
   const [id, number] = [feedIdBytes(feedId), streamKey(stream)];
   numbers.put(id, withChecksum(id, number));
   feedIds.put(number, withChecksum(number, id));
-};
+}
 
 type Row = { readonly feedId: FeedId; readonly stream: number };
 
@@ -39,10 +39,10 @@ const readRow = (key: Buffer, value: Buffer, keyBytes: number, valueBytes: numbe
 };
 
 /** Throws unless a row of either table is what was written. */
-export const checkStreamRow = (key: Buffer, value: Buffer): void => {
+export function checkStreamRow(key: Buffer, value: Buffer): void {
   const isRow = key.length === 32 ? readRow(key, value, 32, 4) : readRow(key, value, 4, 32);
   if (isRow === undefined) throw new CorruptRecordError('a row of the stream numbers does not match its checksum');
-};
+}
 
 type Streams = {
   readonly byFeedId: ReadonlyMap<FeedId, number>;
@@ -54,7 +54,7 @@ type Streams = {
 };
 
 /** Reads both tables. A row that is damaged is noted; one that is in one table only counts. */
-export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLog): Streams => {
+export function loadStreams({ numbers, feedIds }: ReportTables, damage: DamageLog): Streams {
   const pairs = new Map<string, { readonly row: Row; times: number }>();
   let isWhole = true;
   let isReadable = true;
@@ -83,19 +83,19 @@ export const loadStreams = ({ numbers, feedIds }: ReportTables, damage: DamageLo
   }
   const single = [...pairs.values()].flatMap(({ row, times }) => (isReadable && times === 1 ? [row] : []));
   return { byFeedId, byNumber, isWhole, single };
-};
+}
 
 /** Rewrites both tables if one is corrupt. Inside a transaction. */
-export const repairStreams = (tables: ReportTables, damage: DamageLog): void => {
+export function repairStreams(tables: ReportTables, damage: DamageLog): void {
   const { byFeedId, isWhole } = loadStreams(tables, damage);
   if (isWhole) return;
   tables.numbers.clearSync();
   tables.feedIds.clearSync();
   for (const [feedId, stream] of byFeedId) putStream(tables, feedId, stream);
-};
+}
 
 /** A directory that is read again when a stream was added. The caller begins snapshots. */
-export const createDirectory = (tables: ReportTables, damage: DamageLog): Directory => {
+export function createDirectory(tables: ReportTables, damage: DamageLog): Directory {
   let known: Streams | undefined;
   let rows = -1;
   const rowCount = (): number =>
@@ -116,4 +116,4 @@ export const createDirectory = (tables: ReportTables, damage: DamageLog): Direct
     feedIdOf: (stream) => known?.byNumber.get(stream) ?? refresh().byNumber.get(stream),
     numbers: () => refresh().byNumber.keys(),
   };
-};
+}

@@ -47,13 +47,13 @@ const appendPollMs = 20;
 const ownAppendPollMs = 500;
 
 /** Opens the store in a folder, for reading or writing. `tell` gets a writer's events. */
-export const openLmdbStore = async (
+export async function openLmdbStore(
   folder: string,
   mode: 'read' | 'write',
   tell: (event: StoreEvent) => void = () => {},
   starting: StartWatch = unwatchedStart,
   writing: WritingTimes & Pick<WriterOptions, 'keepsProcess'> = {},
-): Promise<Store> => {
+): Promise<Store> {
   const reportsFolder = join(folder, 'reports');
   const adminFolder = join(folder, 'admin');
   if (mode === 'read' && !hasPages(reportsFolder)) {
@@ -97,7 +97,7 @@ export const openLmdbStore = async (
     release();
     throw error;
   }
-};
+}
 
 /** What the writer's thread finds damaged is known to the store. */
 const passDamage =
@@ -362,11 +362,11 @@ const readStats = (folder: string, { root }: Environment, tables: ReportTables, 
 };
 
 /** Creates a folder for a backup; throws if it is not empty. */
-export const requireEmptyFolder = (folder: string): void => {
+export function requireEmptyFolder(folder: string): void {
   makeFolder(folder, 0o700);
   if (readdirSync(folder).length > 0)
     throw new StoreError('store_write_failed', `${folder} is not empty. Use a new folder for the backup.`);
-};
+}
 
 const backup = async (reports: Environment, admin: Environment, target: string): Promise<void> => {
   requireEmptyFolder(target);

@@ -122,7 +122,7 @@ const openChecked = (folder: string, readOnly: boolean): Inner => {
 };
 
 /** Opens an environment; a writer creates it, a reader needs it to be there. `shared`: another thread of this process writes to it. */
-export const openEnvironment = (folder: string, readOnly: boolean, shared?: SharedEnvironment): Environment => {
+export function openEnvironment(folder: string, readOnly: boolean, shared?: SharedEnvironment): Environment {
   const connection = connect(folder, readOnly, shared);
   let connectionLimits = (): void => {};
   const { attempt, inner } = connection;
@@ -157,7 +157,7 @@ export const openEnvironment = (folder: string, readOnly: boolean, shared?: Shar
       connectionLimits = check;
     },
   };
-};
+}
 
 /** The file at a path, if there is one. */
 const findFile = (path: string): BigIntStats | undefined => statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -402,7 +402,7 @@ const knownNames: readonly string[] = [
  * Opens a table of the environment, creating it where that is possible; undefined when a reader comes before it was made. One that is listed and cannot be
  * found, or whose name may be damaged, is never created again: it would be empty. `isCompressed`: by the engine, every value.
  */
-export const openTable = (environment: Environment, name: string, isCompressed = false): Table => {
+export function openTable(environment: Environment, name: string, isCompressed = false): Table {
   const { folder, openNamed } = environment;
   const names = tableNames(environment);
   const isListed = names.includes(name);
@@ -417,4 +417,4 @@ export const openTable = (environment: Environment, name: string, isCompressed =
     throw corruptStore(folder, `its table ${name} cannot be opened`, cause);
   }
   throw corruptStore(folder, `its table ${name} is listed and cannot be found`);
-};
+}

@@ -33,21 +33,21 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 export const isPoisoned = (error: unknown): boolean => (error as { code?: unknown }).code === errors.EINVAL; // whatever was thrown
 
 /** Whether the disk has next to no space left. */
-export const isShortOfSpace = (folder: string): boolean => {
+export function isShortOfSpace(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize < freeBytesMin;
   } catch {
     return false;
   }
-};
+}
 
 // On a full tmpfs LMDB sees a short write and reports EIO, so the free space decides.
 const isFull = (folder: string, name: SystemError | undefined): boolean =>
   name === 'ENOSPC' || name === 'EDQUOT' || (name === 'EIO' && isShortOfSpace(folder));
 
 /** The error of a write that failed; nothing of it was promised. */
-export const writeFailure = (folder: string, error: unknown): StoreError => {
+export function writeFailure(folder: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const name = nameOf(error);
   if (isFull(folder, name)) {
@@ -60,7 +60,7 @@ export const writeFailure = (folder: string, error: unknown): StoreError => {
     `Writing to ${folder} failed: ${messageOf(error)}. Nothing was acknowledged. Check the disk; writing resumes automatically.`,
     { cause: error },
   );
-};
+}
 
 const notFolder = 'A folder is expected there. Check the path, and that a disk that it leads to is mounted.';
 
@@ -78,10 +78,10 @@ const openAdvice: Readonly<Partial<Record<SystemError, readonly [StoreErrorCode,
 };
 
 /** The error of an environment that cannot be opened. What the system refused says nothing about the file. */
-export const openFailure = (folder: string, error: unknown): StoreError => {
+export function openFailure(folder: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const [code, advice] = openAdvice[nameOf(error) ?? 'EINVAL'] ?? ['store_corrupt', 'Restore a backup.'];
   return new StoreError(code, `The store in ${folder} cannot be opened: ${messageOf(error)}. ${advice}`, {
     cause: error,
   });
-};
+}

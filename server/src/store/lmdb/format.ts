@@ -23,7 +23,7 @@ const encodeFormat = (version: number): Buffer => {
 };
 
 /** Throws where a store is of another release. A format that is damaged is noted, and taken for this one. */
-export const checkFormat = (meta: Table | undefined, folder: string, damage: DamageLog): void => {
+export function checkFormat(meta: Table | undefined, folder: string, damage: DamageLog): void {
   const value = meta?.get(formatKey);
   if (value === undefined) return;
   const [format = 0] = value;
@@ -43,10 +43,10 @@ export const checkFormat = (meta: Table | undefined, folder: string, damage: Dam
     code,
     `The store in ${folder} has format ${format}; this release reads format ${formatVersion}. ${advice}`,
   );
-};
+}
 
 /** Prepares a store for its writer: stamps a new one, rebuilds small corrupt tables. */
-export const prepareReports = (environment: Environment, tables: ReportTables, damage: DamageLog): void => {
+export function prepareReports(environment: Environment, tables: ReportTables, damage: DamageLog): void {
   environment.root.transactionSync(() => {
     repairStreams(tables, damage);
     const stamp = encodeFormat(formatVersion);
@@ -56,7 +56,7 @@ export const prepareReports = (environment: Environment, tables: ReportTables, d
       tables.meta.put(lineageKey, encodeKeyedRecord(lineageKey, { ...lineage, file: fileOf(environment) }));
     }
   });
-};
+}
 
 type StoredLineage = { readonly epoch: string; readonly key: string; readonly file: string };
 
@@ -81,16 +81,16 @@ const storedLineage = (
 };
 
 /** The lineage of a store; one of this process alone where no writer gave it one. */
-export const lineageOfStore = (environment: Environment, tables: ReportTables): Lineage => {
+export function lineageOfStore(environment: Environment, tables: ReportTables): Lineage {
   const stored = storedLineage(environment, tables);
   if (stored === undefined) return { epoch: randomBytes(6), key: randomBytes(16) };
   return { epoch: Buffer.from(stored.epoch, 'hex'), key: Buffer.from(stored.key, 'hex') };
-};
+}
 
 const metaNames = ['format', 'lineage', ...countedRecords.keys()];
 
 /** Throws unless a record of `meta` is what was written. */
-export const checkMeta = (key: Buffer, value: Buffer): void => {
+export function checkMeta(key: Buffer, value: Buffer): void {
   const name = key.toString('latin1');
   if (!metaNames.includes(name)) throw new CorruptRecordError(`the key ${JSON.stringify(name)} is damaged`);
   const counted = countedRecords.get(name);
@@ -98,4 +98,4 @@ export const checkMeta = (key: Buffer, value: Buffer): void => {
     counted !== undefined ? isCounted(value, counted) : name !== 'format' || value.equals(encodeFormat(value[0] ?? 0));
   if (!isIntact) throw new CorruptRecordError(`${name} does not match its checksum`);
   if (name === 'lineage') decodeKeyedRecord(key, value, 'the lineage');
-};
+}

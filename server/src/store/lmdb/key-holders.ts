@@ -13,7 +13,7 @@ const isList = (name: string): boolean => /^node-keys(-[0-9a-f]{16})?\.json$/.te
 
 const isListOrPartial = (name: string): boolean => /^node-keys(-[0-9a-f]{16})?\.json(\.|$)/.test(name);
 
-export const createFileKeyHolders = (folder: string): KeyHolders => {
+export function createFileKeyHolders(folder: string): KeyHolders {
   const pathOf = (node: string): string =>
     join(folder, `node-keys-${createHash('sha256').update(node).digest('hex').slice(0, 16)}.json`);
   let isTidy = false;
@@ -33,7 +33,7 @@ export const createFileKeyHolders = (folder: string): KeyHolders => {
       return read.filter((one) => one !== undefined).sort((a, b) => (a.node < b.node ? -1 : 1));
     },
   };
-};
+}
 
 /** What is read of files; undefined if there is none. */
 const orUndefined = <T>(reading: Promise<T>): Promise<T | undefined> =>

@@ -20,13 +20,13 @@ import { openFailure } from './failure.ts';
 export const pagesFile = (folder: string): string => join(folder, 'data.mdb');
 
 /** Whether an environment is in a folder. One that this user may not look for is not missing. */
-export const hasPages = (folder: string): boolean => {
+export function hasPages(folder: string): boolean {
   try {
     return statSync(pagesFile(folder), { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     throw openFailure(folder, error);
   }
-};
+}
 
 /** Exists while an environment is being created, so that a half-written file is not taken for a damaged one. */
 const creationMark = (folder: string): string => join(folder, 'creating');
@@ -102,7 +102,7 @@ const requireLock = (folder: string): void => {
 };
 
 /** Refuses a damaged file before LMDB sees it. A writer begins or completes the creation of a new one. */
-export const preparePagesFile = (folder: string, readOnly: boolean): void => {
+export function preparePagesFile(folder: string, readOnly: boolean): void {
   try {
     requireLock(folder);
     const isMarked = existsSync(creationMark(folder));
@@ -120,7 +120,7 @@ export const preparePagesFile = (folder: string, readOnly: boolean): void => {
   } catch (error) {
     throw openFailure(folder, error);
   }
-};
+}
 
 /** Leaves an empty file, which LMDB begins. It crashes where it cannot write its first pages, so they are tried here. */
 const tryWriting = (folder: string): void => {
@@ -134,7 +134,7 @@ const tryWriting = (folder: string): void => {
 };
 
 /** Makes a new environment last: its file, and the folders that name it. */
-export const completeCreation = (folder: string): void => {
+export function completeCreation(folder: string): void {
   if (!existsSync(creationMark(folder))) return;
   try {
     syncFile(pagesFile(folder));
@@ -143,7 +143,7 @@ export const completeCreation = (folder: string): void => {
   } catch (error) {
     throw openFailure(folder, error);
   }
-};
+}
 
 /** Flushes a file, or the names in a folder. */
 const syncFile = (path: string): void => {
@@ -179,7 +179,7 @@ export type Headroom = {
  * In sparse steps of 8 MB the file also stays longer than any page in use: LMDB may leave its last pages unwritten when they are free, which
  * would look like a truncated file; no transaction of ours takes 8 MB. The file stays open: a process without descriptors can still write.
  */
-export const createHeadroom = (folder: string): Headroom => {
+export function createHeadroom(folder: string): Headroom {
   let opened: number | undefined;
   let lastUsed: number | undefined;
   let takenTo = 0;
@@ -216,7 +216,7 @@ export const createHeadroom = (folder: string): Headroom => {
       opened = undefined;
     },
   };
-};
+}
 
 /** A process without descriptors writes without the precaution. */
 const canOpen = (open: () => number): boolean => {

@@ -43,26 +43,26 @@ export const openReportTables = (environment: Environment): ReportTables => ({
 });
 
 /** Key of a report or a run: ordered by stream, then by time. */
-export const reportKey = (stream: number, observationsMs: number): Buffer => {
+export function reportKey(stream: number, observationsMs: number): Buffer {
   const key = Buffer.allocUnsafe(10);
   key.writeUInt32BE(stream, 0);
   key.writeUIntBE(Math.max(0, observationsMs), 4, 6);
   return key;
-};
+}
 
 const requireBytes = (key: Buffer, bytes: number): void => {
   if (key.length < bytes) throw new CorruptRecordError(`the key ${key.toString('hex')} is cut short`);
 };
 
-export const streamOfKey = (key: Buffer): number => {
+export function streamOfKey(key: Buffer): number {
   requireBytes(key, 4);
   return key.readUInt32BE(0);
-};
+}
 
-export const observationsOfKey = (key: Buffer): number => {
+export function observationsOfKey(key: Buffer): number {
   requireBytes(key, 10);
   return key.readUIntBE(4, 6);
-};
+}
 
 /** The keys of a stream from a moment on, so many at most; the end is exclusive. */
 export const keysFrom = (stream: number, observationsMs: number, limit = Number.POSITIVE_INFINITY) => ({
@@ -71,22 +71,22 @@ export const keysFrom = (stream: number, observationsMs: number, limit = Number.
   limit,
 });
 
-export const streamKey = (stream: number): Buffer => {
+export function streamKey(stream: number): Buffer {
   const key = Buffer.allocUnsafe(4);
   key.writeUInt32BE(stream);
   return key;
-};
+}
 
-export const positionKey = (position: number): Buffer => {
+export function positionKey(position: number): Buffer {
   const key = Buffer.allocUnsafe(8);
   key.writeBigUInt64BE(BigInt(position));
   return key;
-};
+}
 
-export const positionOfKey = (key: Buffer): number => {
+export function positionOfKey(key: Buffer): number {
   requireBytes(key, 8);
   return Number(key.readBigUInt64BE());
-};
+}
 
 const appendedEntryBytes = 10;
 
@@ -94,18 +94,18 @@ const appendedEntryBytes = 10;
 const seedOf = (key: Buffer): number => crc32(key);
 
 /** The keys that one batch stored, after their checksum. `key` is that of its first position. */
-export const encodeAppended = (key: Buffer, keys: readonly Buffer[]): Buffer => {
+export function encodeAppended(key: Buffer, keys: readonly Buffer[]): Buffer {
   const entries = Buffer.concat(keys);
   const head = Buffer.allocUnsafe(4);
   head.writeUInt32BE(crc32(entries, seedOf(key)));
   return Buffer.concat([head, entries]);
-};
+}
 
 /** The keys of a batch, one after the other. */
-export const openAppended = (
+export function openAppended(
   key: Buffer,
   value: Buffer,
-): { readonly count: number; readonly at: (i: number) => Buffer } => {
+): { readonly count: number; readonly at: (i: number) => Buffer } {
   const entries = value.subarray(4);
   const isWhole = value.length >= 4 && entries.length % appendedEntryBytes === 0;
   if (!isWhole || crc32(entries, seedOf(key)) !== value.readUInt32BE(0))
@@ -114,13 +114,13 @@ export const openAppended = (
     count: entries.length / appendedEntryBytes,
     at: (i) => entries.subarray(i * appendedEntryBytes, (i + 1) * appendedEntryBytes),
   };
-};
+}
 
 /** Streams that have reports. */
-export const countStreams = ({ feedIds, runs }: ReportTables): number => {
+export function countStreams({ feedIds, runs }: ReportTables): number {
   const hasRun = (stream: number): boolean => [...runs.getKeys(keysFrom(stream, 0, 1))].length > 0;
   return [...feedIds.getKeys()].filter((key) => key.length === 4 && hasRun(streamOfKey(key))).length;
-};
+}
 
 /**
  * `isExact`: no damaged run was removed or replaced, of which nobody knows how many reports it had. `rewrites` grows whenever a report was stored that is not the
@@ -150,7 +150,7 @@ const putChecked = ({ meta }: ReportTables, key: Buffer, write: (value: Buffer) 
 };
 
 /** The counts; undefined where their record is damaged, zero in an empty store. */
-export const storedCounters = ({ meta, runs }: ReportTables): Counters | undefined => {
+export function storedCounters({ meta, runs }: ReportTables): Counters | undefined {
   const value = meta.get(countersKey);
   if (value === undefined && [...runs.getKeys({ limit: 1 })].length === 0)
     return { reports: 0, reportBytes: 0, isExact: true, rewrites: 0 };
@@ -161,10 +161,10 @@ export const storedCounters = ({ meta, runs }: ReportTables): Counters | undefin
     isExact: value[22] === 1,
     rewrites: value.readUIntBE(23, 6),
   };
-};
+}
 
 /** The counts. Where their record is damaged every run is counted, which takes about a second for a million reports. */
-export const readCounters = (tables: ReportTables, damage: DamageLog): Counters => {
+export function readCounters(tables: ReportTables, damage: DamageLog): Counters {
   const stored = storedCounters(tables);
   if (stored !== undefined) return stored;
   damage.note({
@@ -173,7 +173,7 @@ export const readCounters = (tables: ReportTables, damage: DamageLog): Counters 
     reason: 'the counters do not match their checksum; they were counted again',
   });
   return countRuns(tables);
-};
+}
 
 /** What the runs hold, counted. */
 const countRuns = (tables: ReportTables): Counters => {
@@ -192,7 +192,7 @@ const countRuns = (tables: ReportTables): Counters => {
 };
 
 /** Every transaction that changes reports ends with this. */
-export const writeCounters = (tables: ReportTables, { reports, reportBytes, isExact, rewrites }: Counters): void => {
+export function writeCounters(tables: ReportTables, { reports, reportBytes, isExact, rewrites }: Counters): void {
   const stored = tables.meta.get(countersKey);
   const isDamaged = stored !== undefined && !isCounted(stored, countersBytes);
   // After damage, a number that no process has seen.
@@ -209,44 +209,44 @@ export const writeCounters = (tables: ReportTables, { reports, reportBytes, isEx
     },
     countersBytes,
   );
-};
+}
 
 /**
  * What was written by now: as long as `changes` is the same nothing was, as long as `rewrites` is, nothing but reports that are the newest of their streams. The
  * checksum costs as much as reading it and is left to the writer.
  */
-export const writtenIn = ({ meta }: ReportTables): { readonly changes: number; readonly rewrites: number } => {
+export function writtenIn({ meta }: ReportTables): { readonly changes: number; readonly rewrites: number } {
   const value = meta.view(countersKey);
   if (value === undefined || value.length < countersBytes) return { changes: 0, rewrites: Number.NaN };
   return { changes: value.readUIntBE(16, 6), rewrites: value.readUIntBE(23, 6) };
-};
+}
 
 export const changesOf = (tables: ReportTables): number => writtenIn(tables).changes;
 
 /** The record of the last position; undefined where it is damaged or missing. */
-export const storedPosition = ({ meta }: ReportTables): number | undefined => {
+export function storedPosition({ meta }: ReportTables): number | undefined {
   const value = meta.get(positionAt);
   return isCounted(value, positionBytes) ? Number(value.readBigUInt64BE()) : undefined;
-};
+}
 
 /** The last appended position, 0 when nothing ever was. Where its record is damaged it is that of the last intact batch. */
-export const lastPosition = (tables: ReportTables, damage: DamageLog): number => {
+export function lastPosition(tables: ReportTables, damage: DamageLog): number {
   const stored = storedPosition(tables);
   if (stored !== undefined) return stored;
   if (tables.meta.get(positionAt) !== undefined)
     damage.note({ table: 'meta', key: 'position', reason: 'the last position does not match its checksum' });
   return lastAppended(tables, damage);
-};
+}
 
 /** The position that the last intact batch ends at. */
-export const lastAppended = ({ appended }: ReportTables, damage: DamageLog): number => {
+export function lastAppended({ appended }: ReportTables, damage: DamageLog): number {
   for (const { key, value } of appended.getRange({ reverse: true })) {
     const first = key.length < 8 ? Number.NaN : positionOfKey(key);
     const keys = damage.contain({ table: 'appended', key: `${first}` }, () => openAppended(key, value));
     if (keys !== undefined && Number.isSafeInteger(first)) return first + keys.count - 1;
   }
   return 0;
-};
+}
 
 export const writePosition = (tables: ReportTables, position: number): void =>
   putChecked(tables, positionAt, (value) => void value.writeBigUInt64BE(BigInt(position)), positionBytes);

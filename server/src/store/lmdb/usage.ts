@@ -72,13 +72,13 @@ const endDay = (table: Table, reverse: boolean, start?: string): string | undefi
 };
 
 /** Adds counts and uses, all or none of them. Synchronous: for the thread that writes. */
-export const addUsage = (
+export function addUsage(
   environment: Environment,
   damage: DamageLog,
   rows: readonly UsageRow[],
   uses: readonly SecretUse[],
   nowMs: number,
-): void => {
+): void {
   const table = openTable(environment, 'usage');
   const secretUses = createSecretUses(environment, damage);
   const requestsAt = (name: string): number => {
@@ -107,9 +107,9 @@ export const addUsage = (
     secretUses.put(latestUses);
     if (rows.length > 0) dropOld();
   });
-};
+}
 
-export const createLmdbUsage = (environment: Environment, damage: DamageLog, add: UsageStore['add']): UsageStore => {
+export function createLmdbUsage(environment: Environment, damage: DamageLog, add: UsageStore['add']): UsageStore {
   const { root } = environment;
   const table = openTable(environment, 'usage');
   const secretUses = createSecretUses(environment, damage);
@@ -136,4 +136,4 @@ export const createLmdbUsage = (environment: Environment, damage: DamageLog, add
       return rows;
     },
   };
-};
+}

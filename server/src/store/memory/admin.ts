@@ -4,7 +4,7 @@ import type { Act, AdminKind, AdminRecords, AdminStore, AuditEntry, KeyedRecord 
 import { createListeners } from '../wake.ts';
 
 /** The administration of one store in memory, for all who opened it. */
-export const createMemoryAdmin = (): AdminStore => {
+export function createMemoryAdmin(): AdminStore {
   const records = new Map<string, AdminRecords[AdminKind]>();
   const audit: AuditEntry[] = [];
   const changed = createListeners();
@@ -53,4 +53,4 @@ export const createMemoryAdmin = (): AdminStore => {
     auditNewest: async (limit) => (limit > 0 ? audit.slice(-limit) : []),
     onChanged: changed.listen,
   };
-};
+}

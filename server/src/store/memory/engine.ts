@@ -23,7 +23,7 @@ export type StoreMemory = {
   readonly open: (mode: 'read' | 'write', tell?: (event: StoreEvent) => void) => MemoryStore;
 };
 
-export const createStoreMemory = (): StoreMemory => {
+export function createStoreMemory(): StoreMemory {
   const reports = createMemoryReports();
   const quarantine = createMemoryQuarantine();
   const admin = createMemoryAdmin();
@@ -88,7 +88,7 @@ export const createStoreMemory = (): StoreMemory => {
       };
     },
   };
-};
+}
 
 const createMemoryQuarantine = (): Quarantine => {
   const lines: { readonly entry: QuarantinedReport; readonly bytes: number }[] = [];

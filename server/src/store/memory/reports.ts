@@ -97,7 +97,7 @@ const createMemory = () => {
 type Memory = ReturnType<typeof createMemory>;
 
 /** The reports of one store in memory, for all who opened it. */
-export const createMemoryReports = (): ReportStore => {
+export function createMemoryReports(): ReportStore {
   const memory = createMemory();
   const appended = createListeners();
   const lineage = { epoch: randomBytes(6), key: randomBytes(16) };
@@ -153,7 +153,7 @@ export const createMemoryReports = (): ReportStore => {
     scan: async (cursor, limit) => scanSlice(memory, cursor, limit),
     stats: async () => ({ ...memory.stats(), fileBytes: 0 }),
   };
-};
+}
 
 const render = (report: StoredReport | undefined): RenderedReport | undefined =>
   report && { observationsMs: report.observationsMs, json: Buffer.from(renderReport(report), 'latin1') };

@@ -5,7 +5,7 @@ import type { SecretUse, UsageRow, UsageStore } from '../store.ts';
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The usage of one store in memory, for all who opened it. */
-export const createMemoryUsage = (): UsageStore => {
+export function createMemoryUsage(): UsageStore {
   const counts = new Map<string, UsageRow>();
   const lastUses = new Map<string, SecretUse>();
   const dropOld = (nowMs: number): void => {
@@ -35,4 +35,4 @@ export const createMemoryUsage = (): UsageStore => {
         .filter((row) => row.userId === userId && row.day >= fromDay)
         .sort((a, b) => byText(a.day, b.day) || byText(a.route, b.route)),
   };
-};
+}

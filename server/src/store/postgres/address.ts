@@ -41,7 +41,7 @@ const isReadable = (place: string): boolean => {
 };
 
 /** Takes an address apart; one that cannot be used is a `store_url_invalid` that says why. */
-export const parseAddress = (url: string, times = nodeTimes): PostgresAddress => {
+export function parseAddress(url: string, times = nodeTimes): PostgresAddress {
   const [place = '', query = ''] = url.split(/\?(.*)/s);
   if (!isReadable(place))
     throw new StoreError(
@@ -77,4 +77,4 @@ export const parseAddress = (url: string, times = nodeTimes): PostgresAddress =>
   if (parameters.get('target_session_attrs') === 'read-write') parameters.set('target_session_attrs', 'primary');
   const rest = parameters.toString();
   return { url: rest === '' ? place : `${place}?${rest}`, shown, schema, connections, readMs, writeMs };
-};
+}

@@ -25,13 +25,13 @@ import { type Tables, takeLock } from './schema.ts';
 
 type RecordRow = { readonly key: string; readonly record: Buffer };
 
-export const createPostgresAdmin = (
+export function createPostgresAdmin(
   run: Run,
   { write }: WriteConnection,
   t: Tables,
   feed: ChangeFeed,
   damage: DamageLog,
-): AdminStore => {
+): AdminStore {
   const read = async <K extends AdminKind>(on: Run, kind: K, keys: readonly string[]) => {
     const rows = await on<RecordRow>(
       `SELECT key, record FROM ${t.records} WHERE kind = $1::text AND key = ANY($2::text[])`,
@@ -97,7 +97,7 @@ export const createPostgresAdmin = (
     },
     onChanged: feed.onAdminChanged,
   };
-};
+}
 
 const putRecords = (on: Run, t: Tables, records: readonly KeyedRecord[]) =>
   on(
@@ -113,24 +113,24 @@ const putRecords = (on: Run, t: Tables, records: readonly KeyedRecord[]) =>
 const isAdminKind = (text: string): text is AdminKind => Object.hasOwn(keyedBy, text);
 
 /** A record of a kind; one that is not what was written under its key is a CorruptRecordError. */
-export const decodeAdmin = <K extends AdminKind>(kind: K, key: string, record: Buffer): AdminRecords[K] => {
+export function decodeAdmin<K extends AdminKind>(kind: K, key: string, record: Buffer): AdminRecords[K] {
   if (!isAdminKind(kind)) throw new CorruptRecordError(`${kind}/${key} has a damaged key`);
   const decoded = decodeRecord<AdminRecords[K]>(record, `${kind}/${key}`);
   const own = keyedBy[kind](decoded);
   if (own !== key) throw new CorruptRecordError(`${kind}/${key} holds the record of ${own}`);
   return decoded;
-};
+}
 
 /** An entry of the audit log as a row. */
 export type AuditRow = { readonly sequence: number; readonly record: Buffer };
 
 /** The audit entry of a row; one that is not what was written is a CorruptRecordError. */
-export const decodeAuditRow = ({ sequence, record }: AuditRow): AuditEntry => {
+export function decodeAuditRow({ sequence, record }: AuditRow): AuditEntry {
   const entry = decodeRecord<AuditEntry>(record, `audit entry ${sequence}`);
   if (entry.sequence !== sequence)
     throw new CorruptRecordError(`audit entry ${sequence} holds entry ${entry.sequence}`);
   return entry;
-};
+}
 
 /** Damaged entries at the end of the audit log that are looked past. */
 const damagedEntriesMax = 64;

@@ -49,13 +49,13 @@ export type AppendOptions = {
  * Writes a batch inside a transaction. Reports after their stream's newest are inserted without looking for others in their places. Where one is
  * there, because the record of the newest is damaged, the transaction fails with a unique violation, and is to be repeated with `comparesAll`.
  */
-export const appendBatch = async (
+export async function appendBatch(
   run: Run,
   t: Tables,
   partitionOf: PartitionOf,
   batch: readonly NewReport[],
   { origin, salt, comparesAll = false }: AppendOptions,
-): Promise<AppendedBatch> => {
+): Promise<AppendedBatch> {
   // In this order on one connection, without waiting for each other: what is read after the lock is what its last holder committed.
   const [, heads, missing] = await Promise.all([
     takeLock(run, t, 'reports'),
@@ -108,12 +108,12 @@ export const appendBatch = async (
     run('SELECT pg_notify($1::text, $2::text)', [t.channel, origin]),
   ]);
   return { outcomes, stored, present, place };
-};
+}
 
 /** Writes a word, so that the commit waits for the replication of whatever was read before it. */
-export const confirmRead = async (run: Run, t: Tables): Promise<void> => {
+export async function confirmRead(run: Run, t: Tables): Promise<void> {
   await run(`UPDATE ${t.counters} SET value = value + 1 WHERE name = 'confirmed'`);
-};
+}
 
 /** What is decided about one stream in this batch so far. */
 type StreamEnd = { newestMs: number; readonly accepted: NewReport[] };
@@ -314,10 +314,10 @@ export const minuteMs = 60_000;
 type CandleRow = { readonly feedId: FeedId; readonly minute: number; rollup: Rollup };
 
 /** The minutes that stored reports with a price touch, each once, by partition. */
-export const candleRows = (
+export function candleRows(
   partitionOf: PartitionOf,
   stored: readonly NewReport[],
-): readonly (readonly [Partition, readonly CandleRow[]])[] => {
+): readonly (readonly [Partition, readonly CandleRow[]])[] {
   const rows = new Map<string, CandleRow>();
   for (const { feedId, observationsMs, price } of stored) {
     if (price === undefined) continue;
@@ -336,7 +336,7 @@ export const candleRows = (
     partitions.set(partition.startMs, group);
   }
   return [...partitions.values()];
-};
+}
 
 /** Adds prices to minutes. */
 export const putCandles = (run: Run, { candles: leaf }: Partition, rows: readonly CandleRow[]) =>

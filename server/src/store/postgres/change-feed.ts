@@ -77,7 +77,7 @@ export type FeedParts = Source & {
 };
 
 /** Loads the newest report of every stream and follows from there. */
-export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
+export async function openFeed(parts: FeedParts): Promise<ChangeFeed> {
   const seen: Counters = await readCounters(parts.run, parts.tables);
   const memory = createMemory(parts, await readReached(parts.run, parts.tables, seen.position));
   const { newest, recent, learn } = memory;
@@ -129,7 +129,7 @@ export const openFeed = async (parts: FeedParts): Promise<ChangeFeed> => {
       await looking.stop();
     },
   };
-};
+}
 
 export type FollowState = Pick<FailureState<unknown>, 'failed' | 'worked' | 'close'>;
 
@@ -140,7 +140,7 @@ const followGraceMs = 10_000;
  * Reports when a process has learned nothing of what others append and change for a while, because every look at the database failed, and each failure
  * from then on until one works.
  */
-export const createFollowState = (tell: (event: StoreEvent) => void, nowMs?: () => number): FollowState => {
+export function createFollowState(tell: (event: StoreEvent) => void, nowMs?: () => number): FollowState {
   const report = (reason: string, isNews: boolean): void => tell({ kind: 'followingStopped', reason, isNews });
   const state = createFailureState<string>({
     graceMs: followGraceMs,
@@ -150,7 +150,7 @@ export const createFollowState = (tell: (event: StoreEvent) => void, nowMs?: () 
     nowMs,
   });
   return { ...state, failed: (error) => state.failed(error instanceof Error ? error.message : String(error)) };
-};
+}
 
 /** A look at the database: tells those who listen what is new. */
 const createStep = (

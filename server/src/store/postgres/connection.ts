@@ -45,13 +45,13 @@ type ClientOptions = {
 };
 
 /** Bytes as the database writes them: in hex, or as text with escapes where `bytea_output` is set so for the user or the database. */
-export const parseBytea = (text: string): Buffer => {
+export function parseBytea(text: string): Buffer {
   if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex');
   const plain = text.replaceAll(/\\(?:(\\)|([0-7]{3}))/g, (_, backslash: string | undefined, octal: string) =>
     backslash === undefined ? String.fromCharCode(Number.parseInt(octal, 8)) : backslash,
   );
   return Buffer.from(plain, 'latin1');
-};
+}
 
 const bytesToHex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString('hex')}`;
 
@@ -198,12 +198,12 @@ const createPoolConnections = (open: (onClose: () => void) => Client, max: numbe
  * A pool for single statements. A statement without an answer in time fails; if its connection was open, and no other statement had an answer either, all
  * connections are replaced. One that stays silent while others answer, or that cannot be opened, is replaced alone, at the next statement.
  */
-export const openPool = (
+export function openPool(
   address: DatabaseTarget,
   max: number,
   boundMs: number,
   { isFleeting = false, tell = () => {} }: PoolOptions = {},
-): Pool => {
+): Pool {
   const hosts = createHostChoice();
   const open = (onClose: () => void) =>
     openClient(address, { hosts, max: 1, statementMs: boundMs, isFleeting, onClose });
@@ -273,7 +273,7 @@ export const openPool = (
       await connections.close();
     },
   };
-};
+}
 
 /** One transaction after the other on one connection, each acknowledged only when the database is sure of it. */
 export type WriteConnection = {
@@ -297,7 +297,7 @@ const commitSafely = `SELECT set_config('synchronous_commit', coalesce(nullif(cu
 
 type Job = { state: 'queued' | 'running' | 'committing' | 'done' };
 
-export const openWriteConnection = (address: DatabaseTarget): WriteConnection => {
+export function openWriteConnection(address: DatabaseTarget): WriteConnection {
   const boundMs = address.writeMs;
   let warnings: string[] = [];
   // A commit that was not replicated as configured succeeds with a mere warning, and nothing else warns then.
@@ -361,16 +361,12 @@ export const openWriteConnection = (address: DatabaseTarget): WriteConnection =>
       await client.end({ timeout: 1 });
     },
   };
-};
+}
 
 /** Listens to a channel on its own connection, and reconnects when it breaks. Calls `wake` with what notifications say, and after reconnecting. */
-export const listen = (
-  address: DatabaseTarget,
-  channel: string,
-  wake: (told?: string) => void,
-): (() => Promise<void>) => {
+export function listen(address: DatabaseTarget, channel: string, wake: (told?: string) => void): () => Promise<void> {
   const client = openClient(address, { hosts: createHostChoice(), max: 1, statementMs: address.readMs });
   // Callers poll too: without the channel they are only slower.
   client.listen(channel, wake, () => wake()).catch(() => {});
   return () => client.end({ timeout: 1 });
-};
+}

@@ -49,11 +49,11 @@ export type PostgresOptions = {
 };
 
 /** Opens the store at `postgres://…`. To write, a schema is made where there is none; the migrations of later releases are the operator's. */
-export const openPostgresStore = async (
+export async function openPostgresStore(
   url: string,
   mode: 'read' | 'write',
   options: PostgresOptions,
-): Promise<Omit<Store, 'backup'>> => {
+): Promise<Omit<Store, 'backup'>> {
   const address: DatabaseTarget = {
     ...parseAddress(url, options.isCommand === true ? commandTimes : undefined),
     driver: options.driver,
@@ -73,7 +73,7 @@ export const openPostgresStore = async (
     await connections.close();
     throw error;
   }
-};
+}
 
 const parseReplica = (url: string, { schema }: PostgresAddress): PostgresAddress => {
   const address = parseAddress(url);

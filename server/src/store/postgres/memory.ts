@@ -17,7 +17,7 @@ export type Reached = { readonly position: number; readonly mark: number | undef
 type Newest = { readonly report: StoredReport; position: number | undefined; latest?: LatestReport };
 
 /** The newest report of each stream, rendered when it is asked for the first time. */
-export const createNewestReports = () => {
+export function createNewestReports() {
   const newest = new Map<FeedId, Newest>();
   return {
     get: (feedId: FeedId): LatestReport | undefined => {
@@ -42,12 +42,12 @@ export const createNewestReports = () => {
       for (const [feedId, entry] of entries) if (newest.get(feedId) === entry) newest.delete(feedId);
     },
   };
-};
+}
 
 type Recent = { readonly position: number; readonly report: StoredReport };
 
 /** The last reports in the order of appending, without holes after `from`. */
-export const createRecent = (start: Reached) => {
+export function createRecent(start: Reached) {
   let entries: Recent[] = [];
   let from = start.position;
   let reached = start;
@@ -95,7 +95,7 @@ export const createRecent = (start: Reached) => {
       };
     },
   };
-};
+}
 
 /** The entries of the streams that are wanted, from a place on, and where looking ended. */
 const chooseEntries = (

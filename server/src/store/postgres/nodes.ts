@@ -15,7 +15,7 @@ const aheadSeconds = 1;
 
 type Heard = { readonly turn: number; readonly atMs: number };
 
-export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
+export function createNodeExchange(run: Run, t: Tables): NodeExchange {
   const node = randomUUID();
   const heard = new Map<string, Heard>();
   let turn = 0;
@@ -42,7 +42,7 @@ export const createNodeExchange = (run: Run, t: Tables): NodeExchange => {
       return rows.map(({ news }) => news);
     },
   };
-};
+}
 
 /** What the nodes announce: rows of the same table with turn 0, which no exchange reads, since its turns begin at 1, and which it removes like any other. */
 export const createTableKeyHolders = (run: Run, t: Tables): KeyHolders => ({

@@ -26,7 +26,7 @@ export type Partitions = {
   readonly retried: <T>(act: () => Promise<T>) => Promise<T>;
 };
 
-export const createPartitionLookup = (t: Tables, partitionMs: number): ((ms: number) => Partition) => {
+export function createPartitionLookup(t: Tables, partitionMs: number): (ms: number) => Partition {
   let last: Partition | undefined;
   return (ms) => {
     // Most reports fall where the one before did.
@@ -42,9 +42,9 @@ export const createPartitionLookup = (t: Tables, partitionMs: number): ((ms: num
     };
     return last;
   };
-};
+}
 
-export const createPartitions = (run: Run, t: Tables, partitionMs: number): Partitions => {
+export function createPartitions(run: Run, t: Tables, partitionMs: number): Partitions {
   const partitionOf = createPartitionLookup(t, partitionMs);
   let known = new Map<number, Partition>();
   const { wake: refresh } = createCoalescer(async () => {
@@ -65,10 +65,10 @@ export const createPartitions = (run: Run, t: Tables, partitionMs: number): Part
       }
     },
   };
-};
+}
 
 /** The partitions that the database has, whatever the list of them says. */
-export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Partition, 'startMs' | 'endMs'>[]> => {
+export async function readLeaves(run: Run, t: Tables): Promise<readonly Pick<Partition, 'startMs' | 'endMs'>[]> {
   const rows = await run<{ bound: string }>(
     `SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
      WHERE i.inhparent = to_regclass($1) ORDER BY c.relname`,
@@ -78,7 +78,7 @@ export const readLeaves = async (run: Run, t: Tables): Promise<readonly Pick<Par
     const [, start, end] = /FROM \('?(-?\d+)'?\) TO \('?(-?\d+)/.exec(bound) ?? [];
     return start === undefined ? [] : [{ startMs: Number(start), endMs: Number(end) }];
   });
-};
+}
 
 /** Which of these tables there are. */
 const readPresent = async (run: Run, names: readonly string[]): Promise<readonly string[]> => {
@@ -90,7 +90,7 @@ const readPresent = async (run: Run, names: readonly string[]): Promise<readonly
 };
 
 /** Makes the tables of partitions that are not listed. Attached, not made as a partition: that would lock out all readers. */
-export const createPartitionTables = async (run: Run, t: Tables, partitions: readonly Partition[]): Promise<void> => {
+export async function createPartitionTables(run: Run, t: Tables, partitions: readonly Partition[]): Promise<void> {
   if (partitions.length === 0) return;
   // Where the list of partitions is damaged, the tables are there.
   const leaves = partitions.flatMap(({ reports, candles }) => [reports, candles]);
@@ -106,14 +106,14 @@ export const createPartitionTables = async (run: Run, t: Tables, partitions: rea
     }
     await run(`INSERT INTO ${t.partitions} (start_ms) VALUES ($1::bigint)`, [startMs]);
   }
-};
+}
 
 /** Readers wait behind a lock on a whole table, so a transaction waits for it for a short while only. */
 export const lockBriefly = (run: Run) => run(`SET LOCAL lock_timeout = 500`);
 
 /** Drops a partition at once, whatever it holds. Readers wait for it, so it waits for them for a short while only. */
-export const dropPartition = async (run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> => {
+export async function dropPartition(run: Run, t: Tables, { startMs, reports, candles }: Partition): Promise<void> {
   await lockBriefly(run);
   await run(`DROP TABLE IF EXISTS ${reports}, ${candles}`); // where the list is damaged, there is none
   await run(`DELETE FROM ${t.partitions} WHERE start_ms = $1::bigint`, [startMs]);
-};
+}

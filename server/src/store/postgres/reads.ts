@@ -96,13 +96,13 @@ export type HistoryReads = Pick<
   'at' | 'page' | 'renderedAt' | 'renderedPage' | 'neighbours' | 'windows' | 'candles'
 >;
 
-export const createReportReads = (
+export function createReportReads(
   { run, runRaw }: Pick<Pool, 'run' | 'runRaw'>,
   t: Tables,
   partitions: Partitions,
   damage: DamageLog,
   notice: Notice = () => {},
-): HistoryReads => {
+): HistoryReads {
   const source: Source = { run, runRaw, t, partitions, damage, notice };
   const { retried, known } = partitions;
   const readOne = createMomentReads(source);
@@ -136,7 +136,7 @@ export const createReportReads = (
       readWindows(source, feedId, fromSeconds, toSeconds, limit),
     candles: (feedId: FeedId, range: CandleRange) => readCandles(source, feedId, range),
   };
-};
+}
 
 /** What `read` makes of a row; a damaged one is noted, and undefined. */
 const contain = <T>({ damage }: Source, feedId: FeedId, row: HexRow, read: ReturnType<OpenRows<T>>): T | undefined => {
@@ -437,7 +437,7 @@ const readRowsOfKeys = async (
 };
 
 /** Every row in key order after a cursor, checked. */
-export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | undefined, limit: number) => {
+export async function scanReports(run: Run, t: Tables, cursor: ScanCursor | undefined, limit: number) {
   // Damaged keys included: they may be of any length, and before every other.
   const [, feed, ms] = /^0x([0-9a-f]*):(-?\d+)$/.exec(cursor ?? '0x:-1') ?? [];
   assert(feed !== undefined && ms !== undefined, `${cursor} is not a cursor of a scan`);
@@ -451,7 +451,7 @@ export const scanReports = async (run: Run, t: Tables, cursor: ScanCursor | unde
   return rows.length < limit || last === undefined
     ? { entries }
     : { entries, next: `${feedIdOfBytes(last.feed_id)}:${last.observations}` };
-};
+}
 
 const checkRow = (feedId: FeedId, row: ReportRow): ScannedReport => {
   try {

@@ -30,7 +30,7 @@ export type ReplicaParts = {
 type Read<T> = (reads: HistoryReads) => Promise<T>;
 
 /** Readings of history that go to replicas where they may. */
-export const createReplicaReads = ({ primary, replicas: servers, tables, feed, tell }: ReplicaParts): HistoryReads => {
+export function createReplicaReads({ primary, replicas: servers, tables, feed, tell }: ReplicaParts): HistoryReads {
   const replicas = servers.map((server) => createReplica(server, tables, feed, tell));
   const shown = createShown(feed);
   const route = async <T>(feedIds: readonly FeedId[], read: Read<T>): Promise<T> => {
@@ -55,10 +55,10 @@ export const createReplicaReads = ({ primary, replicas: servers, tables, feed, t
     windows: (feedId, ...rest) => route([feedId], ({ windows }) => windows(feedId, ...rest)),
     candles: (feedId, ...rest) => route([feedId], ({ candles }) => candles(feedId, ...rest)),
   };
-};
+}
 
 /** How far a server must have got so that nothing is missing that was shown of a stream; Infinity: only the primary is sure to. */
-export const createShown = ({ positionOf }: Pick<ChangeFeed, 'positionOf'>) => {
+export function createShown({ positionOf }: Pick<ChangeFeed, 'positionOf'>) {
   const positions = new Map<FeedId, number>();
   /** Streams that the primary answered for without telling afterwards where it was, by the moment of that. */
   const unsure = new Map<FeedId, number>();
@@ -86,7 +86,7 @@ export const createShown = ({ positionOf }: Pick<ChangeFeed, 'positionOf'>) => {
       return { upTo: Math.max(0, ...feedIds.map(upToOne)), note };
     },
   };
-};
+}
 
 type Tried<T> = { readonly answer: T; readonly position: number } | 'behind' | 'away';
 

@@ -30,7 +30,7 @@ const failureOf = (error: unknown): StoreError | undefined => {
   return new StoreError('store_write_failed', `The database rejects this: ${(error as Error).message}.`); // it has a state
 };
 
-export const createReportWrites = ({ write }: WriteConnection, options: ReportWritesOptions): ReportWrites => {
+export function createReportWrites({ write }: WriteConnection, options: ReportWritesOptions): ReportWrites {
   const { tell, tables, partitions, probeEveryMs, stallMs: graceMs = stallMsDefault } = options;
   let failed: { readonly at: number; readonly batch: readonly NewReport[] } | undefined;
   const probe = async (): Promise<void> => {
@@ -66,7 +66,7 @@ export const createReportWrites = ({ write }: WriteConnection, options: ReportWr
     current: state.current,
     close: state.close,
   };
-};
+}
 
 type Trial = Pick<WriteConnection, 'write'> & Pick<ReportWritesOptions, 'tables' | 'partitions'>;
 

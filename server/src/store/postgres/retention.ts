@@ -123,7 +123,7 @@ const usedBytes = async (run: Run, { schema }: Tables, which: 'all' | 'partition
   return row?.bytes ?? 0;
 };
 
-export const readStats = async (run: Run, t: Tables): Promise<ReportStats> => {
+export async function readStats(run: Run, t: Tables): Promise<ReportStats> {
   const [row] = await run<{ streams: number; reports: number | null; report_bytes: number | null }>(
     `SELECT (SELECT count(*) FROM ${t.heads}) AS streams, sum(reports)::bigint AS reports, sum(report_bytes)::bigint AS report_bytes
      FROM ${t.partitions}`,
@@ -136,15 +136,15 @@ export const readStats = async (run: Run, t: Tables): Promise<ReportStats> => {
     usedBytes: bytes,
     fileBytes: bytes,
   };
-};
+}
 
 /** Retention as the nodes on the database apply it. */
-export const createRetentionRecord = (
+export function createRetentionRecord(
   run: Run,
   { write }: WriteConnection,
   t: Tables,
   damage: DamageLog,
-): RetentionRecord => {
+): RetentionRecord {
   const read = async (on: Run): Promise<AppliedRetention | undefined> => {
     const [row] = await on<{ record: Buffer }>(`SELECT record FROM ${t.retention}`);
     const decode = () => row && decodeRecord<AppliedRetention>(row.record, 'the retention that is applied');
@@ -161,4 +161,4 @@ export const createRetentionRecord = (
         return applied;
       }),
   };
-};
+}

@@ -52,7 +52,7 @@ export const saltMax = 2 ** 16;
  * The keys of a batch under their checksum: feed id, two bytes that nobody reads, and milliseconds each. A salt in the first of these tells a batch from
  * the same reports stored at another time.
  */
-export const encodeKeys = (reports: readonly StoredReport[], salt = 0): Buffer => {
+export function encodeKeys(reports: readonly StoredReport[], salt = 0): Buffer {
   const value = Buffer.alloc(4 + reports.length * keyBytes);
   let at = 4;
   for (const { feedId, observationsMs } of reports) {
@@ -63,7 +63,7 @@ export const encodeKeys = (reports: readonly StoredReport[], salt = 0): Buffer =
   if (reports.length > 0) value.writeUInt16BE(salt, 4 + 32);
   value.writeUInt32BE(crc32(value.subarray(4)));
   return value;
-};
+}
 
 /** What tells a batch from another one at its place, after a database lost the first: the checksum of its keys. */
 export const markOf = (keys: Buffer): number => (keys.length < 4 ? 0 : keys.readUInt32BE(0)); // shorter ones are damaged
@@ -107,12 +107,12 @@ const corrupt = (feedId: FeedId, observationsMs: number): CorruptRecordError =>
   new CorruptRecordError(`the report of ${feedId} at ${observationsMs} does not match its checksum`);
 
 /** Checksum, then the full report. */
-export const encodeReport = (report: StoredReport): Buffer => {
+export function encodeReport(report: StoredReport): Buffer {
   const record = Buffer.allocUnsafe(checksumBytes + report.fullReport.length);
   record.writeUInt32BE(checksumOf(report));
   record.set(report.fullReport, checksumBytes);
   return record;
-};
+}
 
 export const windowOf = ({ valid_from, observations }: Pick<ReportRow, 'valid_from' | 'observations'>): Window => ({
   validFromMs: valid_from,
@@ -120,24 +120,24 @@ export const windowOf = ({ valid_from, observations }: Pick<ReportRow, 'valid_fr
 });
 
 /** The report of a row; throws a CorruptRecordError when it is not what was written. */
-export const decodeReport = (feedId: FeedId, row: ReportRow): StoredReport => {
+export function decodeReport(feedId: FeedId, row: ReportRow): StoredReport {
   const report = { feedId, ...windowOf(row), fullReport: row.record.subarray(checksumBytes) };
   if (row.record.length <= checksumBytes || checksumOf(report) !== row.record.readUInt32BE(0))
     throw corrupt(feedId, row.observations);
   return report;
-};
+}
 
 const checksumDigits = 2 * checksumBytes;
 
 /** At least as many bytes as rows take on the wire, with a comma each. */
-export const renderedRoom = (rows: readonly (readonly [FeedId, HexRow])[]): number => {
+export function renderedRoom(rows: readonly (readonly [FeedId, HexRow])[]): number {
   let room = 0;
   for (const [feedId, { digits }] of rows) room += 1 + renderedLengthMax(feedId, digits.length / 2);
   return room;
-};
+}
 
 /** Writes the report of a row as on the wire into `text` from `start` on; throws a CorruptRecordError when it is not what was written. */
-export const renderRow = (feedId: FeedId, row: HexRow, text: Buffer, start: number): RenderedReport => {
+export function renderRow(feedId: FeedId, row: HexRow, text: Buffer, start: number): RenderedReport {
   const window = windowOf(row);
   const { digits } = row;
   const end = writeDigits(text, start, feedId, window, digits.subarray(checksumDigits));
@@ -146,7 +146,7 @@ export const renderRow = (feedId: FeedId, row: HexRow, text: Buffer, start: numb
   if (digits.length <= checksumDigits || crc32(json, seedOf(window)) !== checksum)
     throw corrupt(feedId, window.observationsMs);
   return { observationsMs: window.observationsMs, json };
-};
+}
 
 /** The report of a row; throws a CorruptRecordError when it is not what was written. */
 export const decodeHexRow = (feedId: FeedId, { digits, ...window }: HexRow): StoredReport =>
@@ -167,10 +167,10 @@ export const placeOf = (feedId: FeedId, observationsMs: number) => ({
 export const numberList = (numbers: readonly (number | bigint)[]): string => `{${numbers.join(',')}}`;
 export const bytesList = (values: readonly Uint8Array[]): string =>
   `{${values.map((bytes) => `"\\\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}"`).join(',')}}`;
-export const feedList = (feedIds: readonly FeedId[]): string => {
+export function feedList(feedIds: readonly FeedId[]): string {
   let list = '';
   for (const feedId of feedIds) list += `${list === '' ? '{' : ','}"\\\\x${feedId.slice(2)}"`;
   return list === '' ? '{}' : `${list}}`;
-};
+}
 export const textList = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/[\\"]/g, '\\$&')}"`).join(',')}}`;

@@ -57,10 +57,10 @@ export const tablesOf = (schema: string): Tables => ({
 const locks = { migrate: 1, reports: 2, admin: 3 };
 
 /** Takes a lock until the transaction ends. A separate statement: those after it see what the last holder committed. */
-export const takeLock = async (run: Run, { schema }: Tables, name: keyof typeof locks): Promise<void> => {
+export async function takeLock(run: Run, { schema }: Tables, name: keyof typeof locks): Promise<void> {
   const family = 0x5ea10000 + locks[name];
   await run('SELECT pg_advisory_xact_lock($1::int, $2::int)', [family, crc32(schema) | 0]);
-};
+}
 
 /** The counters of a store. */
 export const counterNames: readonly string[] = ['position', 'admin', 'trimmed', 'confirmed'];
@@ -111,7 +111,7 @@ type Layout = { readonly partitionMs: number };
 const [missingCodes, missingColumn] = [['42P01', '3F000'], '42703'];
 
 /** The layout of a store, undefined where there is none; throws for one that this release cannot use, and says what to do. */
-export const readLayout = async (run: Run, t: Tables, shown: string): Promise<Layout | undefined> => {
+export async function readLayout(run: Run, t: Tables, shown: string): Promise<Layout | undefined> {
   const read = run<{ version: number; partition_ms: number }>(`SELECT version, partition_ms FROM ${t.layout}`);
   const [row] = await read.catch((error: unknown) => {
     const code = sqlState(error) ?? '';
@@ -132,13 +132,13 @@ export const readLayout = async (run: Run, t: Tables, shown: string): Promise<La
       `The store in ${shown} has an older schema; this release needs ${schemaVersion}. Use another schema (?schema=NAME), and copy the reports from a server of the older release with sealpost follow.`,
     );
   return { partitionMs };
-};
+}
 
 /** Was the store made now? */
 export type Migrated = { readonly from: number; readonly to: number };
 
 /** Makes the tables of a store where there are none, all in one transaction; several at once do it once. */
-export const migratePostgres = async (url: string, partitionMs = dayMs): Promise<Migrated> => {
+export async function migratePostgres(url: string, partitionMs = dayMs): Promise<Migrated> {
   const address = parseAddress(url);
   const t = tablesOf(address.schema);
   const writer = openWriteConnection({ ...address, writeMs: Math.max(address.writeMs, 60_000) });
@@ -157,24 +157,24 @@ export const migratePostgres = async (url: string, partitionMs = dayMs): Promise
   } finally {
     await writer.close();
   }
-};
+}
 
 /** The lineage of a store. The database's own number is part of it: a dump that is restored into another database has another history. */
-export const lineageOfDatabase = async (run: Run, t: Tables): Promise<Lineage> => {
+export async function lineageOfDatabase(run: Run, t: Tables): Promise<Lineage> {
   const [row] = await run<{ epoch: Uint8Array; key: Uint8Array; database: string }>(
     `SELECT epoch, key, (SELECT oid::text FROM pg_database WHERE datname = current_database()) AS database FROM ${t.lineage} WHERE ${validLineage}`,
   );
   if (row === undefined) return randomLineage();
   const epoch = createHash('sha256').update(row.epoch).update(row.database).digest().subarray(0, 6);
   return { epoch, key: row.key };
-};
+}
 
 /** Opens a pool for one short look. */
-export const lookAtLayout = async (address: DatabaseTarget): Promise<Layout | undefined> => {
+export async function lookAtLayout(address: DatabaseTarget): Promise<Layout | undefined> {
   const pool = openPool(address, 1, Math.max(address.readMs, 5_000));
   try {
     return await readLayout(pool.run, tablesOf(address.schema), address.shown);
   } finally {
     await pool.close();
   }
-};
+}

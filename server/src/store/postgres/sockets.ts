@@ -18,7 +18,7 @@ export type HostChoice = {
 const pauseMinMs = 10;
 const pauseMaxMs = 250;
 
-export const createHostChoice = (): HostChoice => {
+export function createHostChoice(): HostChoice {
   let current = 0;
   let failures = 0;
   return {
@@ -39,7 +39,7 @@ export const createHostChoice = (): HostChoice => {
       failures = 0;
     },
   };
-};
+}
 
 export type Sockets = {
   /** Rejects once all are destroyed. */
@@ -50,7 +50,7 @@ export type Sockets = {
 /** A connection that lived shorter than this counts as failed: it was rejected, or led to a standby instead of the primary. */
 const lastsMs = 1_500;
 
-export const createDatabaseSockets = (choice: HostChoice): Sockets => {
+export function createDatabaseSockets(choice: HostChoice): Sockets {
   const sockets = new Set<Socket>();
   let destroyed = false;
   const watch = (socket: Socket, host: number, hosts: number): void => {
@@ -80,4 +80,4 @@ export const createDatabaseSockets = (choice: HostChoice): Sockets => {
       for (const socket of sockets) socket.destroy();
     },
   };
-};
+}

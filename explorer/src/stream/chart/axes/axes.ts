@@ -44,7 +44,7 @@ const createAxisFormat = () => {
 };
 
 /** The price axis: its numbers, with as many digits as its height needs, and its range. */
-export const createPriceAxis = () => {
+export function createPriceAxis() {
   let height = Number.POSITIVE_INFINITY;
   const formatAxis = createAxisFormat();
   return {
@@ -56,7 +56,7 @@ export const createPriceAxis = () => {
       return found === null ? null : { ...found, priceRange };
     },
   };
-};
+}
 
 /** A change on the axis of a comparison: `−1.25 %`. */
 const formatChange = (percent: number): string =>
@@ -79,12 +79,12 @@ const percentBase = (chart: IChartApi, series: PriceSeries): number | undefined 
 };
 
 /** Clears labels of the price axis where the label of the newest price is drawn afterwards. */
-export const attachLastLabel = (
+export function attachLastLabel(
   chart: IChartApi,
   series: PriceSeries,
   { formatter }: ReturnType<typeof createPriceAxis>,
   lastPrice: () => number | undefined,
-): void => {
+): void {
   let [marks, isPercent]: [readonly number[], boolean] = [[], false];
   const localization: DeepPartial<LocalizationOptions<Time>> = {
     priceFormatter: formatter,
@@ -116,7 +116,7 @@ export const attachLastLabel = (
   const views = [viewOf('normal', draw)];
   const primitive: ISeriesPrimitive<Time> = { priceAxisPaneViews: () => views };
   series.attachPrimitive(primitive);
-};
+}
 
 type DrawnMark = TimeMark & { readonly x: number };
 
@@ -140,7 +140,7 @@ const drawLabels = (target: Target, marks: readonly DrawnMark[], color: string):
   });
 
 /** Draws the marks of the time axis, in place of the library's: their lines and those labels that fit. */
-export const attachTimeAxis = (chart: IChartApi, series: ISeriesApi<'Custom'>, colors: () => AxisColors) => {
+export function attachTimeAxis(chart: IChartApi, series: ISeriesApi<'Custom'>, colors: () => AxisColors) {
   let view: { readonly grid: ChartGrid; readonly window: ChartWindow } | undefined;
   let split: SplitTime | undefined;
   let marks: readonly DrawnMark[] = [];
@@ -171,4 +171,4 @@ export const attachTimeAxis = (chart: IChartApi, series: ISeriesApi<'Custom'>, c
       view = { grid, window };
     },
   };
-};
+}

@@ -33,7 +33,7 @@ const markAt = (split: SplitTime, second: number, step: number): TimeMark => {
 };
 
 /** The marks of a view that is this many pixels wide, in order. A change of the clock inside of it moves the marks after it. */
-export const timeMarks = ({ from, to }: ChartWindow, width: number, split: SplitTime): readonly TimeMark[] => {
+export function timeMarks({ from, to }: ChartWindow, width: number, split: SplitTime): readonly TimeMark[] {
   if (!(width > 0) || !(to > from)) return [];
   const step = stepOf((to - from) / width);
   const offset = offsetAt(split, Math.floor(from));
@@ -43,4 +43,4 @@ export const timeMarks = ({ from, to }: ChartWindow, width: number, split: Split
     if (second >= from && second < to) marks.push(markAt(split, second, step));
   }
   return marks;
-};
+}

@@ -53,12 +53,12 @@ import {
  * Makes a reader. `renew` begins a new snapshot. `writes` is how often the store was written, for the process that alone writes it: without a write since the
  * last snapshot, what was made from that one still holds.
  */
-export const createReportReader = (
+export function createReportReader(
   tables: ReportTables,
   damage: DamageLog,
   renew: () => void,
   writes: () => number | undefined,
-) => {
+) {
   const directory = createDirectory(tables, damage);
   // Each run is used up before the next one is read.
   const source: ReportSource = { tables, directory, damage, unreadable: new Map(), runBytes: tables.runs.view };
@@ -144,7 +144,7 @@ export const createReportReader = (
       return readAppended(source, position, limit, feedIds);
     },
   };
-};
+}
 
 /** Rendered reports and pages that are kept, twice as many at most: some 4 and 3 MB. */
 const momentsKept = 1_024;
@@ -258,11 +258,11 @@ const findNeighbours = (source: ReportSource, feedId: FeedId, stream: number, se
 export type DamagedPage = ReportPage & { readonly isDamaged: boolean };
 
 /** The page of reports that were read, one more than its limit where others follow. */
-export const toPage = ({ reports, isDamaged }: FoundReports, limit: number): DamagedPage => {
+export function toPage({ reports, isDamaged }: FoundReports, limit: number): DamagedPage {
   if (reports.length <= limit) return { reports, more: false, isDamaged };
   const secondAt = (i: number): number | undefined => reports[i] && secondOf(reports[i].observationsMs);
   return { reports: reports.slice(0, wholeSecondsEnd(secondAt, limit)), more: true, isDamaged };
-};
+}
 
 /** Entries that are looked at for some streams at once: 1 ms. */
 const lookedAtMax = 512;

@@ -30,14 +30,14 @@ export const momentMax = 2 ** 48 - 1;
 const unreadableMax = 1_000;
 
 /** Opens the run under a key; one whose index is not what was written there is a `CorruptRecordError`. */
-export const requireRun = ({ runs }: ReportTables, key: Buffer, bytes: Table['get'] = runs.get): StoredRun => {
+export function requireRun({ runs }: ReportTables, key: Buffer, bytes: Table['get'] = runs.get): StoredRun {
   try {
     return openRun(key, bytes(key) ?? Buffer.alloc(0));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new CorruptRecordError('a run has a damaged length', { cause: error }); // more than memory can be taken for
   }
-};
+}
 
 const readRun = (source: ReportSource, stream: number, key: Buffer): StoredRun | undefined => {
   const { tables, damage, directory, unreadable } = source;
@@ -74,41 +74,41 @@ export function* runsBefore(source: ReportSource, stream: number, observationsMs
 }
 
 /** The key of a stream's last run, damaged or not. */
-export const lastKey = ({ runs }: ReportTables, stream: number): Buffer | undefined => {
+export function lastKey({ runs }: ReportTables, stream: number): Buffer | undefined {
   const range = { start: reportKey(stream, momentMax), end: streamKey(stream), reverse: true, limit: 1 };
   for (const key of runs.getKeys(range)) return key;
   return undefined;
-};
+}
 
 /** The first intact run that ends at or after a moment. `isDamaged`: there are damaged ones before it. */
-export const firstRun = (
+export function firstRun(
   source: ReportSource,
   stream: number,
   observationsMs: number,
-): { readonly run: StoredRun | undefined; readonly isDamaged: boolean } => {
+): { readonly run: StoredRun | undefined; readonly isDamaged: boolean } {
   let isDamaged = false;
   for (const { run } of runsFrom(source, stream, observationsMs)) {
     if (run !== undefined) return { run, isDamaged };
     isDamaged = true;
   }
   return { run: undefined, isDamaged };
-};
+}
 
 /** The window of the last report of the last intact run that ends before a moment. */
-export const lastWindowBefore = (source: ReportSource, stream: number, observationsMs: number): Window | undefined => {
+export function lastWindowBefore(source: ReportSource, stream: number, observationsMs: number): Window | undefined {
   for (const { run } of runsBefore(source, stream, observationsMs))
     if (run !== undefined) return run.window(run.count - 1);
   return undefined;
-};
+}
 
 /** A report of an opened run, which has its bytes; undefined where it is damaged. */
-export const viewIn = (
+export function viewIn(
   { damage, directory }: ReportSource,
   feedId: FeedId,
   stream: number,
   run: StoredRun,
   i: number,
-): StoredReport | undefined => {
+): StoredReport | undefined {
   const { validFromMs, observationsMs } = run.window(i);
   try {
     return { feedId, validFromMs, observationsMs, fullReport: run.fullReport(i) };
@@ -118,37 +118,37 @@ export const viewIn = (
     damage.note({ table: 'reports', key, reason: error.message, feedId: directory.feedIdOf(stream) });
     return undefined;
   }
-};
+}
 
 /** The same with bytes of its own. */
-export const reportIn = (...place: Parameters<typeof viewIn>): StoredReport | undefined => {
+export function reportIn(...place: Parameters<typeof viewIn>): StoredReport | undefined {
   const report = viewIn(...place);
   return report && { ...report, fullReport: Buffer.from(report.fullReport) };
-};
+}
 
 /** Reports in order. `isDamaged`: some are left out. */
 export type FoundReports = { readonly reports: readonly StoredReport[]; readonly isDamaged: boolean };
 
 /** Up to `limit` reports observed at or after a moment, ascending. */
-export const readFrom = (...[source, feedId, stream, fromMs, limit]: Place): FoundReports => {
+export function readFrom(...[source, feedId, stream, fromMs, limit]: Place): FoundReports {
   const reports: StoredReport[] = [];
   const isDamaged = visitFrom(source, feedId, stream, fromMs, limit, (report) =>
     reports.push({ ...report, fullReport: Buffer.from(report.fullReport) }),
   );
   return { reports, isDamaged };
-};
+}
 
 type Place = readonly [source: ReportSource, feedId: FeedId, stream: number, fromMs: number, limit: number];
 
 /** Visits the same reports, each of which has the bytes of its run. Are some left out, which are damaged? */
-export const visitFrom = (
+export function visitFrom(
   source: ReportSource,
   feedId: FeedId,
   stream: number,
   fromMs: number,
   limit: number,
   visit: (report: StoredReport) => void,
-): boolean => {
+): boolean {
   let count = 0;
   let isDamaged = false;
   let nextMs = fromMs; // none twice, whatever is stored twice
@@ -163,15 +163,10 @@ export const visitFrom = (
     }
   }
   return isDamaged;
-};
+}
 
 /** The prices of a stream's intact reports in a range of milliseconds, the end not included. */
-export const pricesIn = (
-  source: ReportSource,
-  stream: number,
-  fromMs: number,
-  endMs: number,
-): readonly PricedMoment[] => {
+export function pricesIn(source: ReportSource, stream: number, fromMs: number, endMs: number): readonly PricedMoment[] {
   const prices: PricedMoment[] = [];
   const feedId = source.directory.feedIdOf(stream);
   for (const { run } of feedId === undefined ? [] : runsFrom(source, stream, fromMs)) {
@@ -184,10 +179,10 @@ export const pricesIn = (
     }
   }
   return prices;
-};
+}
 
 /** How many reports of a stream are stored in a range of milliseconds, the end not included; those of damaged runs do not count. */
-export const countIn = (source: ReportSource, stream: number, fromMs: number, endMs: number): number => {
+export function countIn(source: ReportSource, stream: number, fromMs: number, endMs: number): number {
   let count = 0;
   for (const { run } of runsFrom(source, stream, fromMs)) {
     if (run === undefined) continue;
@@ -196,4 +191,4 @@ export const countIn = (source: ReportSource, stream: number, fromMs: number, en
     if (end < run.count) break;
   }
   return count;
-};
+}

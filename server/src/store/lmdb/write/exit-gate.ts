@@ -27,10 +27,7 @@ const waitForAll = (): void => {
  * Begins for a thread that is about to start, and counts as acting. When this process exits, it waits until the thread has finished its act, and lets it begin no
  * other. A thread that does not finish in time cannot be ended in order: the process then ends by SIGKILL.
  */
-export const watchExit = (
-  kill: () => void = () => process.kill(process.pid, 'SIGKILL'),
-  maxMs = waitMaxMs,
-): ExitWatch => {
+export function watchExit(kill: () => void = () => process.kill(process.pid, 'SIGKILL'), maxMs = waitMaxMs): ExitWatch {
   const gate: ExitGate = new Int32Array(new SharedArrayBuffer(4));
   Atomics.store(gate, 0, busy);
   const onExit = (): void => {
@@ -51,7 +48,7 @@ export const watchExit = (
     if (waits.size === 0) process.off('exit', waitForAll);
   };
   return { gate, over };
-};
+}
 
 export type EnteredGate = {
   /** Does what calls the addon; returns its result. */
@@ -61,7 +58,7 @@ export type EnteredGate = {
 };
 
 /** The thread's side. Everything that calls the addon from then on goes through `act`. */
-export const enterGate = (gate: ExitGate): EnteredGate => {
+export function enterGate(gate: ExitGate): EnteredGate {
   const leave = (): void => {
     Atomics.compareExchange(gate, 0, busy, idle);
     Atomics.notify(gate, 0);
@@ -79,4 +76,4 @@ export const enterGate = (gate: ExitGate): EnteredGate => {
       }
     },
   };
-};
+}

@@ -56,11 +56,7 @@ export type ReportWriter = {
   readonly forget: () => void;
 };
 
-export const createReportAppender = (
-  environment: Environment,
-  tables: ReportTables,
-  damage: DamageLog,
-): ReportWriter => {
+export function createReportAppender(environment: Environment, tables: ReportTables, damage: DamageLog): ReportWriter {
   const states = new Map<FeedId, StreamState>();
   const unreadable = new Map<string, number>();
   let streams = createNumbers(tables, damage);
@@ -112,7 +108,7 @@ export const createReportAppender = (
       streams = createNumbers(tables, damage);
     },
   };
-};
+}
 
 /** The numbers of streams as the writer knows them; a stream that has none gets the next. */
 const createNumbers = (tables: ReportTables, damage: DamageLog) => {

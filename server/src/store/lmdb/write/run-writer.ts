@@ -65,7 +65,7 @@ const mergeReports = (
 };
 
 /** Stores ascending late reports, each run rewritten once (D148). */
-export const storeLate = (transaction: Transaction, stream: number, late: readonly ReportInRun[]): void => {
+export function storeLate(transaction: Transaction, stream: number, late: readonly ReportInRun[]): void {
   for (let rest = late; rest.length > 0; ) {
     const { observationsMs } = rest[0] as Window; // there is one
     const [target] = runsFrom(transaction, stream, observationsMs);
@@ -76,7 +76,7 @@ export const storeLate = (transaction: Transaction, stream: number, late: readon
     else putRuns(transaction, stream, some);
     rest = rest.slice(count);
   }
-};
+}
 
 const mergeLate = (transaction: Transaction, stream: number, target: IntactRun, late: readonly ReportInRun[]): void => {
   const isBefore = lastOf(late) < target.run.window(0).observationsMs;
@@ -120,12 +120,12 @@ export const countTail = (transaction: Transaction, stream: number): number =>
  * Stores ascending reports that are after all of a stream as one short run; once the short runs at its end have as many reports as a full one, they are
  * joined, and what is left over is written once more. Returns how many reports are in short runs then.
  */
-export const storeNewest = (
+export function storeNewest(
   transaction: Transaction,
   stream: number,
   reports: readonly ReportInRun[],
   tail: number,
-): number => {
+): number {
   if (reports.length === 0) return tail;
   if (tail + reports.length < runReports) {
     putRun(transaction, stream, reports);
@@ -137,4 +137,4 @@ export const storeNewest = (
   for (let i = 0; i < full; i += runReports) putRun(transaction, stream, all.slice(i, i + runReports));
   if (full < all.length) putRun(transaction, stream, all.slice(full));
   return all.length - full;
-};
+}

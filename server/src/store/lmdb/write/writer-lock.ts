@@ -13,12 +13,12 @@ const lockOf = (folder: string): string => join(folder, 'writer.lock');
  * Takes the lock of a folder, and the writer's place in `arbiter`, an environment whose transactions put contenders in order. Returns the way to
  * give the lock back.
  */
-export const takeWriterLock = (
+export function takeWriterLock(
   arbiter: Environment,
   folder: string,
   place: WriterToken,
   damage: DamageLog,
-): (() => void) => {
+): () => void {
   const [path, { token }] = [lockOf(folder), place];
   try {
     takeWriterToken(arbiter, place, damage, () => claimLock(path, token, (pid) => lockedError(folder, pid)));
@@ -27,7 +27,7 @@ export const takeWriterLock = (
     throw writeFailure(folder, error);
   }
   return keepLock(path, token);
-};
+}
 
 const lockedError = (folder: string, pid: number) =>
   new StoreError(

@@ -17,12 +17,12 @@ const probeKey = Buffer.from('probe');
  * Takes the place from its holder; `act` runs in the same transaction, before, and may throw. Damaged records are noted, and the table
  * is cleared: under a damaged key a record would stay forever.
  */
-export const takeWriterToken = (
+export function takeWriterToken(
   environment: Environment,
   place: WriterToken,
   damage: DamageLog,
   act: () => void = () => {},
-): void => {
+): void {
   const table = openTable(environment, writerTokenTable);
   environment.root.transactionSync(() => {
     act();
@@ -35,10 +35,10 @@ export const takeWriterToken = (
     table.clearSync();
     table.put(placeKey, encodeKeyedRecord(placeKey, place));
   });
-};
+}
 
 /** From now on every transaction of this environment throws once another writer has taken the place. */
-export const holdWriterToken = (environment: Environment, place: WriterToken): void => {
+export function holdWriterToken(environment: Environment, place: WriterToken): void {
   const table = openTable(environment, writerTokenTable);
   const mine = encodeKeyedRecord(placeKey, place);
   environment.limitsWith(() => {
@@ -49,7 +49,7 @@ export const holdWriterToken = (environment: Environment, place: WriterToken): v
       table.put(placeKey, mine); // damaged: another writer that takes the place rewrites it
     else if (other.token !== place.token) throw takenOver(environment.folder, other);
   });
-};
+}
 
 const parsePlace = (value: Buffer): WriterToken =>
   decodeKeyedRecord<WriterToken>(placeKey, value, 'the place of the writer');
@@ -70,8 +70,8 @@ const takenOver = (folder: string, { pid, takenAt }: WriterToken) =>
   );
 
 /** A small durable transaction, to see whether writing works. */
-export const probeWriting = (environment: Environment): void => {
+export function probeWriting(environment: Environment): void {
   const table = openTable(environment, writerTokenTable);
   const probe = encodeKeyedRecord(probeKey, { at: new Date().toISOString(), pid: process.pid });
   environment.root.transactionSync(() => table.put(probeKey, probe));
-};
+}

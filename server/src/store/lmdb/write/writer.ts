@@ -83,7 +83,7 @@ export type Closings = {
 const closingMaxMs = 200;
 
 /** How the writer thread has the reading thread reopen their environment. */
-export const createClosings = (): Closings => {
+export function createClosings(): Closings {
   const counter = new Int32Array(new SharedArrayBuffer(8));
   const watch = (index: 0 | 1, isHeld: () => boolean): SharedEnvironment => ({
     closings: () => Atomics.load(counter, index),
@@ -100,10 +100,10 @@ export const createClosings = (): Closings => {
     pending: 0,
   };
   return closings;
-};
+}
 
 /** `tell` gets every durable append, stops, and the number of dead readers found at each check. */
-export const openWriter = (options: WriterOptions): Writer => {
+export function openWriter(options: WriterOptions): Writer {
   const { folder, place, tell, closings, refresh, probeEveryMs, stallMs = stallMsDefault } = options;
   const noteEnd = (why: string): void => {
     states[place === undefined ? 'administration' : 'reports'].failed(threadFailure(folder, why, false));
@@ -172,7 +172,7 @@ export const openWriter = (options: WriterOptions): Writer => {
       await channel?.close({ act: 'close' });
     },
   };
-};
+}
 
 /** A small write may still fit where a large one failed: without this, writing would stop and resume all the time. */
 const requireWritable = (folder: string, stop: WritingStop | undefined): void => {

@@ -14,7 +14,7 @@ const batchesMax = 64;
 const headsMax = 64;
 
 /** Every damaged row and every contradiction. Nodes may be writing meanwhile: what is compared is read in one statement. */
-export const checkDatabase = async (run: Run, t: Tables): Promise<readonly Damage[]> => {
+export async function checkDatabase(run: Run, t: Tables): Promise<readonly Damage[]> {
   const damage = createDamageLog();
   await checkRecords(run, t, damage);
   await checkAudit(run, t, damage);
@@ -26,7 +26,7 @@ export const checkDatabase = async (run: Run, t: Tables): Promise<readonly Damag
   await checkStreams(run, t, damage);
   await checkPartitions(run, t, damage);
   return damage.list();
-};
+}
 
 /** All rows of a statement whose first parameter is the key to continue after, and whose second is how many to read. */
 async function* readAll<T>(

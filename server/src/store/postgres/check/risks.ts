@@ -15,7 +15,7 @@ const standbysOf = (names: string): { readonly count: number; readonly names: re
 };
 
 /** Sentences for the operator; none where there is nothing to say. A user without pg_read_all_stats sees of standbys only the names. */
-export const readRisks = async (run: Run): Promise<readonly string[]> => {
+export async function readRisks(run: Run): Promise<readonly string[]> {
   const [settings] = await run<Settings>(
     `SELECT current_setting('fsync', true) AS fsync, current_setting('synchronous_standby_names', true) AS names,
        current_setting('synchronous_commit', true) AS commit`,
@@ -38,10 +38,10 @@ export const readRisks = async (run: Run): Promise<readonly string[]> => {
       `synchronous_standby_names is ${JSON.stringify(settings.names)}, but ${found.length} of ${wanted.count} synchronous standbys are connected, so commits wait. Start the standby, or take it out of the setting.`,
     );
   return risks;
-};
+}
 
 /** Looks now and every 5 s until stopped, and reports when there begins to be a risk, and when there is none. A look that fails says nothing: others report that the database is away. */
-export const watchRisks = (run: Run, tell: (event: StoreEvent) => void): (() => void) => {
+export function watchRisks(run: Run, tell: (event: StoreEvent) => void): () => void {
   const report = (reason: string, isNews: boolean): void => tell({ kind: 'durabilityReduced', reason, isNews });
   const state = createFailureState<string>({
     began: (reason) => report(reason, true),
@@ -59,4 +59,4 @@ export const watchRisks = (run: Run, tell: (event: StoreEvent) => void): (() => 
     state.close();
     clearInterval(timer);
   };
-};
+}
