@@ -19,7 +19,8 @@ export const bundle = async (prefix: string, entries: readonly string[]): Promis
   const folder = mkdtempSync(join(root, prefix));
   const threads = process.env.SEALPOST_BUNDLED_THREADS; // a test run has bundled them
   await bundleModules(threads === undefined ? [...entries, ...threadModules] : entries, folder, threads === undefined);
-  if (threads !== undefined) for (const name of readdirSync(threads)) copyFileSync(join(threads, name), join(folder, name));
+  if (threads !== undefined)
+    for (const name of readdirSync(threads)) copyFileSync(join(threads, name), join(folder, name));
   return {
     programOf: (name) => join(folder, `${name}.mjs`),
     remove: () => rmSync(folder, { recursive: true, force: true }),
