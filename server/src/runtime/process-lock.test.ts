@@ -4,15 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { moduleForProcess } from '../../../tests/support/module-for-process.ts';
+import { execArgvForModules, urlForProcess } from '../../../tests/support/module-for-process.ts';
 
 const [processes, rounds] = [4, 12];
-const { url, execArgv } = moduleForProcess('server/src/runtime/process-lock.ts');
 
 /** Tries to take each lock at the same moments as the others do, and prints which ones it got; keeps them until the end. */
 const program = `
   import { setTimeout } from 'node:timers/promises';
-  import { acquireLock } from ${JSON.stringify(url)};
+  import { acquireLock } from ${JSON.stringify(urlForProcess('server/src/runtime/process-lock.ts'))};
   const [folder] = process.argv.slice(1);
   const got = [];
   process.stdout.write('ready ');
@@ -33,7 +32,7 @@ test('lock: of several processes that find the lock of a dead one, one gets it',
     mkdirSync(join(folder, String(i)));
     writeFileSync(join(folder, String(i), 'lock'), JSON.stringify({ pid: 2 ** 22 + 1, token: 'x' }));
   }
-  const args = [...execArgv, '--input-type=module', '--eval', program, folder];
+  const args = [...execArgvForModules, '--input-type=module', '--eval', program, folder];
   const children = Array.from({ length: processes }, () =>
     spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] }),
   );
