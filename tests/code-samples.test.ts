@@ -7,6 +7,7 @@ import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeSamples, type SampleLanguage, type SampleRequest } from '../explorer/src/ui/code-samples.ts';
 import { undecodedBody, undecodedStream } from './support/exports/undecoded-bodies.ts';
+import { execArgvForModules } from './support/module-for-process.ts';
 import { type Credentials, openService, type Service } from './support/running-api.ts';
 import { testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
@@ -55,7 +56,7 @@ const textOf = (language: SampleLanguage, request: Request): string =>
 
 const commandOf: Readonly<Record<'typescript' | 'python' | 'curl', (request: Request) => Command>> = {
   typescript: (request) => {
-    const flags = ['--conditions=source', '--import', 'tsx', '--input-type=module', '-e'];
+    const flags = [...execArgvForModules, '--input-type=module', '-e'];
     return [process.execPath, [...flags, textOf('typescript', request)]];
   },
   python: (request) => ['python3', ['-c', textOf('python', request)]],

@@ -11,6 +11,7 @@ import {
 } from '@sealpost/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Account } from '../../server/src/store/store.ts';
+import { execArgvForModules } from '../support/module-for-process.ts';
 import { openSpecProxy, type SpecProxy } from '../support/proxies/spec-proxy.ts';
 import { type Credentials, openService, type Service } from '../support/running-api.ts';
 import { act, testStream } from '../support/running-ingest.ts';
@@ -216,7 +217,7 @@ test.each(['sse', 'websocket', 'poll elsewhere'] as const)(
     const env = { URL: url, USER: reader.userId, SECRET: reader.secret, FEED: feedId, FROM: String(at) };
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      ['--conditions=source', '--import', 'tsx', '--input-type=module', '-e', program],
+      [...execArgvForModules, '--input-type=module', '-e', program],
       { cwd: root, env: { PATH: process.env.PATH, ...env, TRANSPORT: transportOf(way) } },
     );
     expect(stdout).toBe(`${at}\ntrue\nunauthorized\n`);

@@ -14,7 +14,7 @@ import { targets } from './targets.ts';
 
 const minutes = 2;
 /** Mutations in `npm test`: the same ones every time. Each one of a backup restores a store. */
-const mutationsOf = (name: string): number => (name === 'backup' ? 10 : 40);
+const mutationsOf = (name: string): number => (name === 'backup' ? 5 : 20);
 /** Six on each core: a minute of all of them takes two on two cores. How much CPU they got is told, and how many inputs that was. */
 const atOnce = 6 * availableParallelism();
 const rows = Object.entries(targets).filter(([, { isSample }]) => isSample !== true);

@@ -3,7 +3,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import type { Programs } from '../faults/programs.ts';
 import {
   createCheck,
   createChoice,
@@ -33,12 +33,17 @@ export type Errand = {
   readonly ms: number;
 };
 
-/** Starts the process; `watch` asks about known reports for a while, two requests at a time. */
-export const startBystander = (url: string, known: KnownReports, { userId, secret }: Credentials) => {
-  const child = fork(fileURLToPath(import.meta.url), ['bystander'], {
-    execArgv: ['--conditions=source', '--import', 'tsx'],
-    serialization: 'advanced',
-  });
+/** This module, for `buildPrograms`. */
+export const bystanderProgram = 'tests/hostile/bystander.ts';
+
+/** Starts the process of the bundled module; `watch` asks about known reports for a while, two requests at a time. */
+export const startBystander = (
+  programs: Programs,
+  url: string,
+  known: KnownReports,
+  { userId, secret }: Credentials,
+) => {
+  const child = fork(programs.fileOf('bystander'), ['bystander'], { execArgv: [], serialization: 'advanced' });
   const ready = once(child, 'message');
   return {
     watch: async (ms: number): Promise<Seen> => {

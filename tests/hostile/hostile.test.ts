@@ -61,7 +61,7 @@ hostile.each(runs)(
   async ({ stage, index }) => {
     const world = worlds[index] as (typeof worlds)[number]; // one for each stage
     const chosen = attackers.filter((attacker) => fits(stage, attacker));
-    const attack: Attack = { ...bounds, attackers: chosen, count: connections, attackMs: countOf(5_000, 60_000) };
+    const attack: Attack = { ...bounds, attackers: chosen, count: connections, attackMs: countOf(3_000, 60_000) };
     const outcome = await besiege(await startBesieged(world, stage), world.attacker, attack);
     const { asked, answered, p99Ms, wrong } = outcome.during;
     tally({

@@ -1,19 +1,20 @@
 // One siege: a server, a client that behaves, attackers, and what is left of them afterwards. All attackers run side by side.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { createSecretBox } from '../../server/src/access/secrets.ts';
 import { createEventIds } from '../../server/src/live/event-id.ts';
 import { openStore } from '../../server/src/store/open.ts';
+import { buildPrograms, type Programs } from '../faults/programs.ts';
 import { createCertificate } from '../support/certificates.ts';
 import { createWorld, processesOf, startServer, type World } from '../support/real-program.ts';
 import { act, testStream } from '../support/running-ingest.ts';
 import { createSignedReports, secondStream } from '../support/signed-reports.ts';
 import type { Attacker } from './attackers.ts';
-import { type Seen, startBystander } from './bystander.ts';
+import { bystanderProgram, type Seen, startBystander } from './bystander.ts';
 import { createGround, type Ground, type Targets } from './ground.ts';
 import { fillStore } from './large-store.ts';
 
@@ -47,6 +48,7 @@ export type SiegeWorld = World & {
   readonly attacker: { readonly userId: string; readonly secret: string };
   /** Of an event nearly as far back as a stream may resume. */
   readonly lastEventId: string;
+  readonly programs: Programs;
 };
 
 /** A store that takes long to read, and a second account: one attacks, the other one is beside it. */
@@ -79,7 +81,13 @@ export const createSiegeWorld = async (size: number): Promise<SiegeWorld> => {
   await store.reports.append(others);
   await store.close();
   const known = new Map([...world.known, [other, others]]);
-  return { ...world, known, attacker, lastEventId: encode(Math.max(1, position + reports - 99_000)) };
+  const programs = await buildPrograms([bystanderProgram, 'tests/hostile/control-server.ts']);
+  const remove = (): void => {
+    programs.remove();
+    world.remove();
+  };
+  const lastEventId = encode(Math.max(1, position + reports - 99_000));
+  return { ...world, known, attacker, lastEventId, programs, remove };
 };
 
 /** Bounds that a siege reaches: an attack on the defaults, of 16,384 connections and 256 MB, would be one on the machine. */
@@ -102,10 +110,9 @@ export const startBesieged = async (world: SiegeWorld, { isTls, workers }: Stage
 
 /** The server without defenses. */
 export const startControl = async (world: SiegeWorld, { isTls }: Stage): Promise<Besieged> => {
-  const program = fileURLToPath(new URL('./control-server.ts', import.meta.url));
-  const args = ['--conditions=source', '--import', 'tsx', program, world.store, ...(isTls ? ['tls'] : [])];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(child.stdout, 'data');
+  const args = [world.store, ...(isTls ? ['tls'] : [])];
+  const child = world.programs.start('control-server', args);
+  const [line] = await once(child.stdout as Readable, 'data'); // piped
   const { port, opsPort } = JSON.parse(String(line)) as Record<'port' | 'opsPort', number>;
   return {
     child,
@@ -185,7 +192,7 @@ const holdsWithin = async (ms: number, holds: () => boolean): Promise<boolean> =
 /** Attacks a server, and sees what becomes of a client beside it, of its memory, of the attack's connections, and of the process. */
 export const besiege = async (besieged: Besieged, attacker: Account, attack: Attack): Promise<Outcome> => {
   const { child, url, world } = besieged;
-  const bystander = startBystander(url, world.known, world);
+  const bystander = startBystander(world.programs, url, world.known, world);
   const before = await bystander.watch(2_000);
   await holdsWithin(2_000, () => false); // the client's own connection is gone
   const [memory, sockets] = [memoryMbOf(child), socketsOf(child)];

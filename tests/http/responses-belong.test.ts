@@ -42,7 +42,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-const connections = countOf(100, 5_000);
+const connections = countOf(50, 5_000);
 
 const check = async (url: string): Promise<void> => {
   const choose = createChoice(1);

@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { signRequest } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
-import { startBystander } from '../hostile/bystander.ts';
+import { buildPrograms, type Programs } from '../faults/programs.ts';
+import { bystanderProgram, startBystander } from '../hostile/bystander.ts';
 import { countOf, tally, tallyControl } from '../support/full-count.ts';
 import { head, toLines } from '../support/raw-http.ts';
 import { createWorld, type Server, startProgram, startServer, type World } from '../support/real-program.ts';
@@ -20,8 +21,10 @@ const arrivalMs = 5;
 const patienceMs = 20_000;
 let world: World;
 let server: Server;
+let programs: Programs;
 
 beforeAll(async () => {
+  programs = await buildPrograms([bystanderProgram]);
   world = await createWorld();
   const { report } = await createSignedReports();
   const store = await openStore(world.store, 'write');
@@ -32,6 +35,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop();
+  programs.remove();
   world.remove();
 });
 
@@ -108,7 +112,7 @@ const run = connections > 100 ? test : test.concurrent;
 run.each(kinds)(
   `slow clients: $name on ${connections} connections are all closed, and others are answered`,
   async (kind) => {
-    const bystander = startBystander(server.url, world.known, world);
+    const bystander = startBystander(programs, server.url, world.known, world);
     const before = await bystander.watch(beforeMs);
     const attacked = attack(server.port, kind, connections);
     const during = await bystander.watch(duringMs);

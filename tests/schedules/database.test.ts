@@ -213,7 +213,7 @@ const traceOf = async (
   return trace;
 };
 
-const seeds = Array.from({ length: isFull ? 6 : 3 }, (_, i) => 101 + i);
+const seeds = Array.from({ length: isFull ? 6 : 2 }, (_, i) => 101 + i);
 
 test('simulated database: appends and follows get the answers of PostgreSQL', async () => {
   let statements = 0;

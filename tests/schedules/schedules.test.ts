@@ -1,26 +1,31 @@
 // The protocols by which nodes on one PostgreSQL agree, under seeded schedules: the product's own code on a simulated database, network and clock.
 import { afterAll, expect, test } from 'vitest';
-import { countOf, seedOf, tally, tallyControl } from '../support/full-count.ts';
+import { countOf, isFull, seedOf, tally, tallyControl } from '../support/full-count.ts';
 import { createExecutor } from './executor.ts';
 import { plantedBugs } from './planted.ts';
 import { buildSearchProcesses } from './processes.ts';
 import { describeFailure, type ProtocolName, searchSchedules, showSchedule } from './search.ts';
 
-const count = countOf(150, 50_000);
+const count = countOf(100, 50_000);
 const shares: readonly (readonly [ProtocolName, number])[] = [
   ['append', Math.ceil(count * 0.9)],
   ['limits', Math.floor(count * 0.1)],
 ];
 
-const processes = await buildSearchProcesses();
-afterAll(processes.remove);
+/** A few are run faster than a process starts. */
+const processes = isFull ? await buildSearchProcesses() : undefined;
+afterAll(() => processes?.remove());
 
 test.each(shares)(
   'schedules: %s: every invariant holds in %i schedules',
   { timeout: 1_200_000 },
   async (protocol, schedules) => {
-    const { ran, outcome, failure } = await processes.search({ protocol, seed: seedOf(), count: schedules });
-    expect(failure).toBeUndefined();
+    const { ran, outcome, failure } = await (processes?.search ?? searchSchedules)({
+      protocol,
+      seed: seedOf(),
+      count: schedules,
+    });
+    expect(typeof failure === 'object' ? describeFailure(failure) : failure).toBeUndefined();
     expect(ran).toBe(schedules);
     const { acknowledged, delivered, tokens } = outcome;
     // Schedules in which nothing happens would prove nothing.

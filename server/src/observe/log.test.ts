@@ -4,9 +4,9 @@ import { closeSync, constants, existsSync, mkdtempSync, openSync, readSync, rmSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { execArgvForModules, urlForProcess } from '../../../tests/support/module-for-process.ts';
 import { sampleRequest as request } from '../../../tests/support/samples.ts';
 import { logLevels } from '../config/values.ts';
 import { type LogOptions, openLog, storeLine } from './log.ts';
@@ -333,10 +333,10 @@ test.each([
 /** For Node, to run a module that can `open()` logs to standard output. */
 const argsOf = (program: string): string[] => {
   const script = `
-    import { openLog } from ${JSON.stringify(fileURLToPath(new URL('./log.ts', import.meta.url)))};
+    import { openLog } from ${JSON.stringify(urlForProcess('server/src/observe/log.ts'))};
     const open = (more) => openLog({ level: 'info', nowMs: Date.now, slowMs: 1_000, complaintsPerSecondMax: 1, ...more });
     ${program}`;
-  return ['--expose-gc', '--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', script];
+  return ['--expose-gc', ...execArgvForModules, '--input-type=module', '--eval', script];
 };
 
 /** Runs a module that can `open()` logs to standard output, and prints. */

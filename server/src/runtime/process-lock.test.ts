@@ -3,20 +3,22 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { execArgvForModules, urlForProcess } from '../../../tests/support/module-for-process.ts';
 
 const [processes, rounds] = [4, 12];
 
 /** Tries to take each lock at the same moments as the others do, and prints which ones it got; keeps them until the end. */
 const program = `
-  import { acquireLock } from ${JSON.stringify(fileURLToPath(new URL('./process-lock.ts', import.meta.url)))};
+  import { setTimeout } from 'node:timers/promises';
+  import { acquireLock } from ${JSON.stringify(urlForProcess('server/src/runtime/process-lock.ts'))};
   const [folder] = process.argv.slice(1);
   const got = [];
   process.stdout.write('ready ');
   await new Promise((resolve) => process.stdin.once('data', resolve));
   const startMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
   for (let i = 0; i < ${rounds}; i++) {
+    await setTimeout(startMs + i * 100 - 10 - Date.now());
     while (Date.now() < startMs + i * 100);
     const taking = acquireLock(folder + '/' + i + '/lock', () => new Error('taken'));
     await taking.then(() => got.push(i), () => {});
@@ -30,7 +32,7 @@ test('lock: of several processes that find the lock of a dead one, one gets it',
     mkdirSync(join(folder, String(i)));
     writeFileSync(join(folder, String(i), 'lock'), JSON.stringify({ pid: 2 ** 22 + 1, token: 'x' }));
   }
-  const args = ['--conditions=source', '--import', 'tsx', '--input-type=module', '--eval', program, folder];
+  const args = [...execArgvForModules, '--input-type=module', '--eval', program, folder];
   const children = Array.from({ length: processes }, () =>
     spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] }),
   );

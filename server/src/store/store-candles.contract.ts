@@ -89,7 +89,7 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
   });
 
   contract('after retention by bytes, candles are those of the reports that are left', async () => {
-    const all = [...pricedRun(stream, t0, 2_000, 1), ...pricedRun(other, t0 - 3_000, 1_000, 5)];
+    const all = [...pricedRun(stream, t0, 1_000, 1), ...pricedRun(other, t0 - 3_000, 500, 10)];
     await store().reports.append(all);
     const { usedBytes } = await store().reports.stats();
     for (const part of [0.8, 0.5, 0]) {
@@ -102,8 +102,8 @@ export const testCandles = (contract: Contract, store: () => Store, reopen: () =
     const all = [...pricedRun(stream, t0, 300, 1), ...pricedRun(other, t0 - 3_000, 150, 21)];
     const append = async (): Promise<number> => {
       let stored = 0;
-      for (let i = 0; i < all.length; i += 40)
-        stored += (await store().reports.append(all.slice(i, i + 40))).filter((one) => one === 'stored').length;
+      for (let i = 0; i < all.length; i += 90)
+        stored += (await store().reports.append(all.slice(i, i + 90))).filter((one) => one === 'stored').length;
       return stored;
     };
     await append();

@@ -25,4 +25,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('lmdb', createEngine, countOf(3, 150));
+testStoreModel('lmdb', createEngine, countOf(2, 150));

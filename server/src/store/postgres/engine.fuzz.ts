@@ -26,4 +26,4 @@ const createEngine = async () => {
   };
 };
 
-testStoreModel('postgres', createEngine, countOf(2, 100));
+testStoreModel('postgres', createEngine, countOf(1, 100));

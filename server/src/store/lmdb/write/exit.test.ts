@@ -4,8 +4,11 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { programBeside } from '../../../runtime/threads.ts';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { buildPrograms } from '../../../../../tests/faults/programs.ts';
+
+const programs = await buildPrograms(['server/src/store/lmdb/write/exiting.fixture.ts']);
+afterAll(programs.remove);
 
 let folder: string;
 beforeEach(() => {
@@ -15,8 +18,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The exit code of the process, or the signal that ended it. One that does not end is killed. */
 const exitAfter = async (moment: 'opening' | 'writing', afterMs: number): Promise<unknown> => {
-  const { exec, execArgv = [] } = programBeside('./exiting.fixture', import.meta.url);
-  const child = spawn(process.execPath, [...execArgv, exec, folder, moment, String(afterMs)], { stdio: 'ignore' });
+  const args = [programs.fileOf('exiting.fixture'), folder, moment, String(afterMs)];
+  const child = spawn(process.execPath, args, { stdio: 'ignore' });
   const hung = setTimeout(() => child.kill('SIGKILL'), 120_000);
   const [code, signal] = await once(child, 'exit');
   clearTimeout(hung);
