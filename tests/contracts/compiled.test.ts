@@ -25,7 +25,7 @@ test('contracts: the bytecode that ships is compiled from the sources', async ()
     '',
   ].join('\n');
   const hint = 'Out of date. To write it again: npx vitest run tests/contracts/compiled -u';
-  await expect(text, hint).toMatchFileSnapshot('../../server/src/sandbox/chain/bytecode.ts');
+  await expect(text, hint).toMatchFileSnapshot('../../sandbox/src/chain/bytecode.ts');
 });
 
 test('contracts: the errors that the tests know are those of the settlement contract', () => {

@@ -36,7 +36,10 @@ test.runIf(availableParallelism() > 1)('one core: with more, others mark', () =>
   expect(marksConcurrently([])).toBe(true);
 });
 
-test.each(['../cli/main.ts', '../cluster/worker.ts'])('one core: %s loads it before anything else', (entry) => {
+test.each([
+  ['../../../cli/src/main.ts', '@sealpost/server/runtime/one-core'],
+  ['../cluster/worker.ts', '../runtime/one-core.ts'],
+])('one core: %s loads it before anything else', (entry, module) => {
   const text = readFileSync(new URL(entry, import.meta.url), 'utf8');
-  expect(/^import .*$/m.exec(text)?.[0]).toBe("import '../runtime/one-core.ts';");
+  expect(/^import .*$/m.exec(text)?.[0]).toBe(`import '${module}';`);
 });
