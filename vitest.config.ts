@@ -3,7 +3,11 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest, in this order: begun early, nothing runs alone at the end while the other core waits. */
-const longest = ['/tests/explorer/', '/tests/package', '/tests/sandbox', '/tests/client/runtimes', '/tests/'];
+const longest = [
+  '/tests/explorer/',
+  ...['/tests/examples', '/tests/client/runtimes', '/tests/docs', '/tests/client/published-sdk-reads'], // on the same demo
+  ...['/tests/package', '/tests/sandbox', '/tests/'],
+];
 
 /** Vitest asks for a class. */
 class LongestFirst extends BaseSequencer {

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEnvironment, openTable } from '../server/src/store/lmdb/environment.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { type DuckDb, openDuckDb } from './support/exports/duckdb.ts';
+import { sealpost } from './support/real-program.ts';
 import { act, testStream } from './support/running-ingest.ts';
 import { createSignedReports, secondStream } from './support/signed-reports.ts';
-import { root } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-export-'));
 const store = join(folder, 'store');
@@ -42,7 +42,7 @@ afterAll(() => {
 });
 
 const start = (args: readonly string[], from = store) =>
-  spawn(process.execPath, [join(root, 'cli/bin/sealpost.js'), 'export', 'BTC/USD', '--store', from, ...args], {
+  spawn(process.execPath, [sealpost, 'export', 'BTC/USD', '--store', from, ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

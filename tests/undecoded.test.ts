@@ -8,10 +8,11 @@ import { verifyCalldata } from '@sealpost/client/onchain';
 import { type ReportJson, toReportJson } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { undecodedBody, undecodedLayouts, undecodedStream } from './support/exports/undecoded-bodies.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';
-import { createWorld, runCommand, type Server, startCommand, startServer, type World } from './support/real-program.ts';
+import { createWorld, type Server, startCommand, startServer, type World } from './support/real-program.ts';
 import { act, testStream } from './support/running-ingest.ts';
 
 const token = 'a-token-of-the-test';
@@ -100,8 +101,8 @@ test('reports of unknown fields: a mirror copies them, and the copy verifies', a
   await mirror.printed(new RegExp(`"line":${reports.length},"result":"stored"`));
   mirror.child.kill('SIGINT');
   await mirror.finished;
-  expect((await runCommand(['store', 'verify', '--signatures', '--store', copy], folder)).code).toBe(0);
-  const exported = await runCommand(['export', '--all', '--store', copy], folder);
+  expect((await runCommand(['store', 'verify', '--signatures', '--store', copy], { cwd: folder })).code).toBe(0);
+  const exported = await runCommand(['export', '--all', '--store', copy], { cwd: folder });
   expect([exported.code, exported.stdout.trim().split('\n').sort()]).toEqual([
     0,
     lines(reports).trim().split('\n').sort(),
@@ -112,25 +113,22 @@ test('reports of unknown fields: verified by command line and client, decoded by
   const [file, signers] = [join(folder, 'reports.ndjson'), join(folder, 'signers.json')];
   writeFileSync(file, lines(reports));
   writeFileSync(signers, JSON.stringify((await client.signers()).signers));
-  expect((await runCommand(['report', 'verify', file, '--signers', signers], folder)).code).toBe(0);
+  expect((await runCommand(['report', 'verify', file, '--signers', signers], { cwd: folder })).code).toBe(0);
   const { signers: sets } = await client.signers();
   for (const report of reports) {
     expect(verify(report, sets)).toMatchObject({ ok: true, decoded: undefined });
     expect(() => decode(report)).toThrow(expect.objectContaining({ code: 'unknown_schema' }));
     expect(verifyCalldata(report)).toContain(report.fullReport.slice(2 + 8 * 64, 2 + 14 * 64));
   }
-  const shown = await runCommand(['report', 'latest', String(feedIds[0])], folder, access);
+  const shown = await runCommand(['report', 'latest', String(feedIds[0])], { cwd: folder, env: access });
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining('(unknown_schema)')]);
 });
 
 test('reports of unknown fields: an export of fields names them and keeps the others', async () => {
   for (const feedId of feedIds) {
     const out = join(folder, `out-${feedId}`);
-    const named = await runCommand(
-      ['export', feedId, '--url', server.url, '--format', 'csv', '--out', out],
-      folder,
-      access,
-    );
+    const args = ['export', feedId, '--url', server.url, '--format', 'csv', '--out', out];
+    const named = await runCommand(args, { cwd: folder, env: access });
     expect([feedId, named.code === 0, named.stderr]).toEqual([
       feedId,
       false,
@@ -138,11 +136,8 @@ test('reports of unknown fields: an export of fields names them and keeps the ot
     ]);
   }
   const all = join(folder, 'all');
-  const { code, stderr } = await runCommand(
-    ['export', '--all', '--url', server.url, '--format', 'csv', '--out', all],
-    folder,
-    access,
-  );
+  const args = ['export', '--all', '--url', server.url, '--format', 'csv', '--out', all];
+  const { code, stderr } = await runCommand(args, { cwd: folder, env: access });
   expect([code, stderr]).toEqual([1, expect.stringContaining('unknown_schema')]);
   const file = readdirSync(all).find((name) => name.endsWith('.csv')) ?? '';
   expect(readFileSync(join(all, file), 'utf8').split('\n').length).toBeGreaterThan(9); // the stream that is decoded

@@ -139,7 +139,7 @@ test('contracts: a consumer that asks for the fee manager and sends ether works 
   }
 });
 
-const count = countOf(200, 10_000);
+const count = countOf(100, 10_000);
 
 test('agreement: our contract accepts exactly what verify accepts, and so do the published contracts, but for the encoding', async () => {
   const { reports, accepted, publishedOnly, disagreements } = await runAgreement(count, seedOf(1));

@@ -1,5 +1,6 @@
 // A disk that fills up, is freed, and fills up again: nothing acknowledged is lost, reads go on, writes resume by themselves.
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,10 +8,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../server/src/store/open.ts';
 import type { Store, StoredReport } from '../../server/src/store/store.ts';
 import { countOf, tally, tallyControl } from '../support/full-count.ts';
-import { createSignedReports, secondStream } from '../support/signed-reports.ts';
+import { secondStream } from '../support/samples.ts';
 
-const { report } = await createSignedReports();
 const stream = secondStream(1);
+/** The store does not look into it, and signing what fills a disk takes seconds. */
+const report = (feedId: typeof stream, validFrom: number, observations: number): StoredReport => ({
+  feedId,
+  validFromMs: validFrom * 1_000,
+  observationsMs: observations * 1_000,
+  fullReport: randomBytes(2_000),
+});
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-full-'));
 const ballast = join(folder, 'ballast');
 let mounted = false;

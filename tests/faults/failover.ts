@@ -40,7 +40,7 @@ const turns: readonly Partial<FailoverPlan>[] = [
 /** What fail-overs are run: one that takes a few seconds, or several at full figures. */
 export const failoverPlans = (count: number): readonly FailoverPlan[] =>
   count === 1
-    ? [{ ...full, seconds: 16, writesPerSecond: 20, readsPerSecond: 30, awaySeconds: 1 }]
+    ? [{ ...full, seconds: 16, writesPerSecond: 10, readsPerSecond: 15, awaySeconds: 1 }]
     : Array.from({ length: count }, (_, i) => ({ ...full, ...turns[i % turns.length] }));
 
 const token = 'a-token-for-two-nodes';

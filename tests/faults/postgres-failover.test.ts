@@ -67,20 +67,22 @@ const lostOf = async ({ reports }: Store, acknowledged: readonly StoredReport[])
   ).length;
 };
 
+const count = countOf(120, 400);
+
 test('failover: with a synchronous standby nothing acknowledged is lost, and latest never goes back', async () => {
   const pair = await openPair(true);
   const [writer, reader] = [await openAt(pair.url), await openAt(pair.url)];
   const { acknowledged, sendUntil } = createSender(writer);
   const seen: number[] = [];
   reader.reports.onAppended(() => seen.push(reader.reports.latest(stream)?.observationsMs ?? 0));
-  await sendUntil(200);
-  const rest = sendUntil(400);
+  await sendUntil(count / 2);
+  const rest = sendUntil(count);
   await failOver(pair);
   await rest;
   expect(await lostOf(writer, acknowledged)).toBe(0);
-  expect((await writer.reports.stats()).reports).toBe(400);
+  expect((await writer.reports.stats()).reports).toBe(count);
   expect(seen).toEqual([...seen].sort((a, b) => a - b));
-  while (reader.reports.latest(stream)?.observationsMs !== (t0 + 399) * 1_000)
+  while (reader.reports.latest(stream)?.observationsMs !== (t0 + count - 1) * 1_000)
     await new Promise<void>((resolve) => void reader.reports.onAppended(resolve));
 });
 

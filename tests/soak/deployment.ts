@@ -19,6 +19,7 @@ import {
   killGroup,
   type Program,
   type Server,
+  sealpost,
   startCommand,
   startServer,
   type World,
@@ -26,7 +27,7 @@ import {
 import type { Credentials } from '../support/running-api.ts';
 import { act } from '../support/running-ingest.ts';
 import type { SignedReports } from '../support/signed-reports.ts';
-import { readText, root } from '../support/source-tree.ts';
+import { readText } from '../support/source-tree.ts';
 import { type Database, openDatabase } from './database.ts';
 
 export type Deployment = {
@@ -74,7 +75,7 @@ export type DeploymentPlan = {
 const retentionDays = 1;
 const diskMegabytes = 300;
 /** Commands are processes of their own: a backup must not hold up the load. */
-export const command = join(root, 'cli/bin/sealpost.js');
+export const command = sealpost;
 /** Of every statement of the nodes. */
 const databaseMs = 15_000;
 

@@ -12,9 +12,9 @@ const random = createRandom(seedOf());
 type Size = Omit<SoakPlan, 'random' | 'haproxy' | 'seconds'>;
 
 const small: Size = {
-  streams: 4,
-  readsPerSecond: 10,
-  clients: { sdk: 2, bare: 2, socket: 1, events: 1, published: 1, 'published stream': 1, tls: 1 },
+  streams: 2,
+  readsPerSecond: 5,
+  clients: { sdk: 1, bare: 1, socket: 1, events: 1, published: 1, 'published stream': 1, tls: 1 },
   pauseMs: 500,
   events: ['restart', 'secret', 'signers', 'certificate', 'conflict'],
   calmMs: 500,

@@ -58,20 +58,16 @@ export const startDemo = async (options: DemoOptions = {}): Promise<Demo> => {
   };
 };
 
-/** Runs a TypeScript file as `npx tsx FILE` does in the project's folder; resolves with what it printed. */
+/** Runs a TypeScript file as `npx tsx FILE` does in the project's folder, without the launcher's process; resolves with what it printed. */
 export const runWithTsx = async (
   file: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
   cwd = root,
 ): Promise<string> => {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(root, 'node_modules/tsx/dist/cli.mjs'), file, ...args],
-    {
-      cwd,
-      env: { PATH: process.env.PATH, ...env },
-    },
-  );
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', file, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, ...env },
+  });
   return stdout;
 };
