@@ -4,7 +4,7 @@ import { type ExplorerWorld, openExplorerTimeoutMs, openSandboxWorld, testTimeou
 
 let world: ExplorerWorld;
 beforeAll(async () => {
-  world = await openSandboxWorld(['--at', '2026-03-14T12:00:00Z', '--streams', 'EUR/USD,ETH/USD']);
+  world = await openSandboxWorld(['--at', '2026-03-14T12:00:00Z', '--streams', 'EUR/USD,ETH/USD', '--past', '1m']);
 }, openExplorerTimeoutMs);
 afterEach(() => world.closePages());
 afterAll(() => world?.close());

@@ -172,11 +172,12 @@ test(
   async () => {
     const { page, expectAccessible } = await world.openPage({ path: '/docs', viewport: 'phone' });
     const button = page.getByRole('button', { name: 'Contents' });
-    await button.click();
+    await button.press('Enter');
     const contents = page.getByRole('navigation', { name: 'API docs' });
-    await contents.waitFor();
-    await page.keyboard.press('Escape');
+    await contents.getByRole('link', { name: 'Errors' }).press('Escape');
     await contents.waitFor({ state: 'hidden' });
+    await expect.poll(() => button.evaluate((one) => one === document.activeElement)).toBe(true);
+    expect(await button.getAttribute('aria-expanded')).toBe('false');
     await button.click();
     await contents.getByRole('link', { name: '/time' }).click();
     await contents.waitFor({ state: 'hidden' });

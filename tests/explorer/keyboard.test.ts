@@ -64,7 +64,7 @@ type State = {
 
 const states: Readonly<Record<string, State>> = {
   'the list with its filters open': {
-    path: () => '/?q=usd&status=live',
+    path: () => '/?q=jpy&status=live', // one row: the next state has all of them
     ready: async (page) => {
       await page.locator('[data-row="0"]').waitFor();
       await page.getByRole('button', { name: /^Filters/ }).click();
@@ -176,18 +176,6 @@ test(
     await form.getByRole('button', { name: 'Send' }).press('Escape');
     await form.waitFor({ state: 'hidden' });
     await expect.poll(() => isFocused('Try it GET /api/v1/discovery')).toBe(true);
-  },
-  timeout,
-);
-
-test(
-  'keyboard: on a narrow page, Escape closes the contents of the docs, and the focus returns to their button',
-  async () => {
-    const { page } = await world.openPage({ path: '/docs', viewport: 'phone' });
-    await button(page, 'Contents').press('Enter');
-    await page.getByRole('navigation', { name: 'API docs' }).getByRole('link', { name: 'Errors' }).press('Escape');
-    await expect.poll(() => button(page, 'Contents').evaluate((one) => one === document.activeElement)).toBe(true);
-    expect(await button(page, 'Contents').getAttribute('aria-expanded')).toBe('false');
   },
   timeout,
 );

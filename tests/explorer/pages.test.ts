@@ -113,13 +113,13 @@ test(
 test(
   'sign-in: a reload and a new tab are signed in too, until the user signs out in one of them',
   async () => {
-    const { page } = await world.openPage({ signedIn: true });
+    const { page } = await world.openPage({ path: '/inspect', signedIn: true });
     const account = page.getByText(world.userId.slice(0, 8)).first();
     await account.waitFor();
     await page.reload();
     await account.waitFor();
     const tab = await page.context().newPage();
-    await tab.goto(`${world.url}/status`);
+    await tab.goto(`${world.url}/alerts`);
     await tab.getByText(world.userId.slice(0, 8)).first().click();
     await tab.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in', exact: true }).first().waitFor();
@@ -151,7 +151,7 @@ test(
 test(
   'sign-in: a link opened while signed in asks before it switches accounts',
   async () => {
-    const { page } = await world.openPage({ signedIn: true });
+    const { page } = await world.openPage({ path: '/inspect', signedIn: true });
     await page.getByText(world.userId.slice(0, 8)).first().waitFor();
     const code = createSignInCode(world.secret, Date.now());
     await page.evaluate((text) => {

