@@ -376,7 +376,9 @@ test('package: every package has its license, its README and its address, and no
 // In `npm test` the two that everyone imports: the others have the same exports from the same build, the tests above import and compile them, and the
 // server's 500 files take 20 s. The command has no module to import.
 test.each(
-  [...published.values()].filter((name) => (isFull && name !== 'sealpost') || ['@sealpost/client', '@sealpost/protocol'].includes(name)),
+  [...published.values()].filter(
+    (name) => (isFull && name !== 'sealpost') || ['@sealpost/client', '@sealpost/protocol'].includes(name),
+  ),
 )('package: publint and arethetypeswrong have nothing to say about %s', async (name) => {
   const tarball = readFileSync(tarballOf(name));
   const { messages } = await publint({ pack: { tarball: new Uint8Array(tarball).buffer }, strict: true });

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type Body, toReportJson } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { isFull, tally } from './support/full-count.ts';
 import { openSocket } from './support/live-clients.ts';

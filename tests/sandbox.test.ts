@@ -11,7 +11,7 @@ import {
 } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { inFull } from './support/full-count.ts';
 import { fetchSigned, type Program, startCommand } from './support/real-program.ts';
 import { secondStream } from './support/signed-reports.ts';

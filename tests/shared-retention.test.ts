@@ -1,7 +1,7 @@
 // Two real nodes on one PostgreSQL with different retention: the history of both stays as long as the longer one says. And a single node with one that is too short.
 import { dayMs } from '@sealpost/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { runReports } from '../server/src/store/format/report-run.ts';
 import { openStore } from '../server/src/store/open.ts';
 import type { Store } from '../server/src/store/store.ts';

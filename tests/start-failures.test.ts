@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand as runHere } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand as runHere } from '../cli/src/sample-session.fixture.ts';
 import { type Replacements, removeBroken, requireBuild, startBroken } from './support/broken-program.ts';
 import { freePort } from './support/free-port.ts';
 import { type Program, runCommand, startCommand } from './support/real-program.ts';

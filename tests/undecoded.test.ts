@@ -8,7 +8,7 @@ import { verifyCalldata } from '@sealpost/client/onchain';
 import { type ReportJson, toReportJson } from '@sealpost/protocol';
 import { createNetwork } from '@sealpost/simulator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../server/src/cli/sample-session.fixture.ts';
+import { runCommand } from '../cli/src/sample-session.fixture.ts';
 import { openStore } from '../server/src/store/open.ts';
 import { undecodedBody, undecodedLayouts, undecodedStream } from './support/exports/undecoded-bodies.ts';
 import { openEvents, openSocket } from './support/live-clients.ts';

@@ -120,7 +120,7 @@ test('program: a store that is missing, of an unknown engine, in memory, or lock
     const memory = await runCommand([...command, '--store', 'memory:'], { stdin: '{}\n' });
     expect([memory.code, memory.stderr]).toEqual([
       2,
-      'error: A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE; tests start one with @sealpost/sandbox.\n',
+      'error: A store in memory is lost when its process exits. Use lmdb:FOLDER or postgres://USER@HOST/DATABASE.\n',
     ]);
   }
   const locked = await runCommand(['ingest', '-', '--store', running.folder], { stdin: '{}\n' });

@@ -12,7 +12,7 @@
 //
 // Browsers log every response of 400 and more as an error: a test that causes one calls `allow(/401/)` first. Local time is Berlin's, so
 // that it differs from UTC. Whatever a test waits for may take `patienceMs`, because other tests keep the machine busy: no test names a time-out of its own.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,8 +76,6 @@ const viewports = {
 
 export const openExplorerWorld = async (): Promise<ExplorerWorld> => {
   const [{ browser, close }, demo] = await Promise.all([openBrowser(), joinDemo()]);
-  (globalThis as unknown as { h1?: number }).h1 =
-    Number(readFileSync(`${process.env.H1_CG}/cpuacct.usage`, 'utf8')) / 1e9;
   return {
     ...openPages(browser, demo),
     close: async () => {
@@ -157,23 +155,11 @@ const openPages = (browser: Browser, { url, userId, secret, feedIds }: OpenServe
     },
     closePages: async () => {
       const pages = [...opened];
-      for (const o of pages) await (o.page as any).prof?.();
       opened.clear();
-      if ((globalThis as any).noTest ? '' : TestRunner.getCurrentTest()?.result?.state === 'fail')
+      if (TestRunner.getCurrentTest()?.result?.state === 'fail')
         for (const open of pages) process.stderr.write(`${await open.describe()}\n`);
       const problems = pages.flatMap((open) => open.problems());
       await Promise.all(pages.map((open) => open.close()));
-      if (process.env.H1_CG === undefined) return;
-      {
-        const now = Number(readFileSync(`${process.env.H1_CG}/cpuacct.usage`, 'utf8')) / 1e9;
-        const g = globalThis as unknown as { h1?: number };
-        writeFileSync(
-          '/tmp/h1-tests.txt',
-          `${(now - (g.h1 ?? now)).toFixed(1)} ${TestRunner.getCurrentTest()?.file.name} ${TestRunner.getCurrentTest()?.name}\n`,
-          { flag: 'a' },
-        );
-        g.h1 = now;
-      }
       if (problems.length > 0) throw new Error(`The page had problems:\n${problems.join('\n')}`);
     },
   };
@@ -223,30 +209,6 @@ const openWatchedPage = async (
   giveBack: () => void,
 ): Promise<WatchedPage> => {
   const page = await context.newPage();
-  if (process.env.H1_PROF) {
-    const d = await context.newCDPSession(page);
-    await d.send('Profiler.enable');
-    await d.send('Profiler.setSamplingInterval', { interval: 500 });
-    await d.send('Profiler.start');
-    (page as any).prof = async () => {
-      const { profile } = await d.send('Profiler.stop');
-      const self = new Map<string, number>();
-      const byId = new Map(profile.nodes.map((n: any) => [n.id, n]));
-      profile.samples!.forEach((id: number, i: number) => {
-        const n: any = byId.get(id);
-        const f = n.callFrame;
-        const k = f.url.split('/').at(-1) + ' ' + f.functionName;
-        self.set(k, (self.get(k) ?? 0) + (profile.timeDeltas![i] ?? 0) / 1e3);
-      });
-      console.log(
-        [...self]
-          .sort((a, b) => b[1] - a[1])
-          .slice(0, 25)
-          .map(([k, v]) => v.toFixed(0) + ' ms ' + k)
-          .join('\n'),
-      );
-    };
-  }
   const problems: string[] = [];
   const allowed: RegExp[] = [];
   page.on('console', (message) => {

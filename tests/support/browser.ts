@@ -23,7 +23,7 @@ export const openBrowser = async (): Promise<OpenBrowser> => {
   const executablePath = await findChromium(process.env.CHROMIUM_PATH);
   // Chromium refuses its sandbox to root, and containers often to everyone. The pages are our own.
   // One process for pages of one profile loads the page's code once.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--renderer-process-limit=1', ...(process.env.H1_FLAGS ?? '').split(' ').filter(Boolean)] });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--renderer-process-limit=1'] });
   return { browser, close: () => browser.close() };
 };
 
