@@ -3,26 +3,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createStreams } from '@sealpost/simulator';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { openStore } from '../server/src/store/open.ts';
-import { buildPrograms, type Programs } from './faults/programs.ts';
 import { killGroup, type Program, startProgram } from './support/real-program.ts';
 import { startDemo as startRealDemo } from './support/running-demo.ts';
 import { root } from './support/source-tree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sealpost-demo-restart-'));
 let demo: Program | undefined;
-let programs: Programs;
 const kill = async (): Promise<void> => {
   if (demo !== undefined) killGroup(demo);
   await demo?.finished;
 };
-beforeAll(async () => {
-  programs = await buildPrograms(['tests/support/demo-program.ts']);
-});
 afterAll(async () => {
   await kill();
-  programs?.remove();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -30,8 +24,9 @@ const pastSeconds = 60;
 
 /** Resolves when the last few seconds are stored; the rest of the past follows in the background. */
 const startDemo = async (): Promise<void> => {
-  const args = [programs.fileOf('demo-program'), folder, String(pastSeconds), '5'];
-  demo = startProgram(args, root, {}, process.execPath, true);
+  const args = [join(root, 'tests/support/demo-program.ts'), folder, String(pastSeconds), '5'];
+  const tsx = join(root, 'node_modules/tsx/dist/cli.mjs');
+  demo = startProgram([tsx, '--conditions=source', ...args], root, {}, process.execPath, true);
   await demo.printed(/^ready$/m);
 };
 
@@ -71,7 +66,7 @@ test('demo: killed while it signs its past, it signs what is missing at its next
 });
 
 test('demo: /status.json says how much of the past is stored until all of it is', async () => {
-  const real = await startRealDemo({ pastMinutes: 4 });
+  const real = await startRealDemo({ pastMinutes: 6 });
   try {
     const loaded = async (): Promise<unknown> => (await (await fetch(`${real.url}/status.json`)).json()).historyLoaded;
     const first = await loaded();

@@ -303,7 +303,7 @@ test('sandbox: --prices signs exactly the prices of a CSV file at their times, a
 
 test('sandbox: a folder that is not a sandbox’s, and a scenario with an error, start nothing', async () => {
   writeFileSync(join(folder, 'bad.json'), '{"events":[{"at":"1m","type":"jump","streams":"DOGE/USD","percent":1}]}');
-  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--scenario', 'bad.json');
+  const bad = await sealpost('sandbox', '--listen', '127.0.0.1:0', '--scenario', join(folder, 'bad.json'));
   expect([bad.code, bad.stderr]).toEqual([
     2,
     expect.stringContaining('events[0].streams: No stream is named "DOGE/USD"'),
