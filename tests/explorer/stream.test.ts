@@ -31,6 +31,10 @@ const openChart = async (query = '') => {
 const legendOf = (page: OpenedPage) => page.locator('.legend-value').first().innerText();
 const secondsOf = (text: string): number => Date.parse(text.replace(' UTC', 'Z').replace(' ', 'T')) / 1_000;
 
+/** When two frames have been drawn: a key's effect is on the page. */
+const drawn = (page: OpenedPage) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 test('stream page: price in the title, figures, and a live list, each report once; its chart stands still while pointed at; a click and keys open the report in its legend', async () => {
   const { page, chart, place } = await openChart();
   await page.getByText('Connected', { exact: true }).waitFor({ timeout: waitMs });
@@ -53,11 +57,17 @@ test('stream page: price in the title, figures, and a live list, each report onc
   await page.locator('.chart-canvas canvas').first().waitFor({ timeout: waitMs });
   await page.mouse.move(0, 0);
   await expect.poll(() => page.getByText(/^Paused/).count(), { timeout: waitMs }).toBe(0);
+  await page.locator('.legend-value').nth(1).waitFor({ timeout: waitMs });
   await chart.focus();
   await chart.press('End');
   const newest = secondsOf(await legendOf(page));
-  await chart.press('ArrowLeft');
-  await expect.poll(async () => secondsOf(await legendOf(page))).toBeLessThan(newest);
+  await expect
+    .poll(async () => {
+      await chart.press('ArrowLeft');
+      await drawn(page);
+      return secondsOf(await legendOf(page));
+    })
+    .toBeLessThan(newest);
   const chosen = secondsOf(await legendOf(page));
   await chart.press('+');
   await page.waitForURL(/view=|range=150s/, { timeout: waitMs });
