@@ -343,7 +343,7 @@ const argsOf = (program: string): string[] => {
 const runLogging = (
   program: string,
   stdout: 'pipe' | number = 'pipe',
-): { readonly stdout: string; readonly stderr: string } => {
+): { readonly stdout: string; readonly stderr: string; readonly status: number | null } => {
   const limits = { maxBuffer: 2 ** 27, timeout: 60_000 };
   return spawnSync(process.execPath, argsOf(program), {
     encoding: 'utf8',
@@ -433,6 +433,20 @@ test.skipIf(process.platform === 'win32')(
     expect(code).toBe(7);
   },
 );
+
+test('log: a write that is under way when its log is closed, and finds the pipe full, does not keep the process', () => {
+  const { status } = runLogging(`
+    const { default: fs } = await import('node:fs');
+    const { syncBuiltinESMExports } = await import('node:module');
+    const full = Object.assign(new Error('full'), { code: 'EAGAIN' });
+    fs.write = (descriptor, bytes, done) => setTimeout(() => done(full, 0), 4_000);
+    syncBuiltinESMExports();
+    const log = open();
+    log.pass(['line\\n']);
+    await log.close();
+  `);
+  expect(status).toBe(0);
+});
 
 test.skipIf(process.platform === 'win32')('log: a slow reader gets every line of a log that is closed', async () => {
   const program = `

@@ -42,7 +42,7 @@ export function openStandardOutput({ onLost, onDropped }: OutputListeners): LogD
   /** Bytes of all pieces, and of the one that is being written. */
   let waiting = 0;
   let writing: { readonly bytes: number; readonly sinceMs: number } | undefined;
-  let [writtenMs, dropped] = [0, 0];
+  let [writtenMs, dropped, closings] = [0, 0, 0];
   let [hasFailed, isHeld, isClosing] = [false, false, false];
   let timer: NodeJS.Timeout | undefined;
   let retry: NodeJS.Timeout | undefined;
@@ -74,13 +74,15 @@ export function openStandardOutput({ onLost, onDropped }: OutputListeners): LogD
       return;
     }
     writing = { bytes: taken.length, sinceMs: performance.now() };
+    const closingsBefore = closings;
     writeBytes(descriptor, taken, (error, written) => {
       writing = undefined;
-      settle(taken, error === null ? written : 0);
+      const isAbandoned = closings > closingsBefore; // trying again would keep the process
+      settle(taken, isAbandoned ? taken.length : error === null ? written : 0);
       hasFailed = error !== null && !isBusy(error);
       if (hasFailed)
         onLost(); // the next line tries again
-      else if (error !== null) retry = setTimeout(advance, retryMs);
+      else if (error !== null && !isAbandoned) retry = setTimeout(advance, retryMs);
       else if (isClosing || dropped > 0 || waiting === 0 || waiting >= pieceCharacters) advance();
       else timer ??= setTimeout(advance, writeEveryMs).unref(); // at once it would write a line or two at a time
     });
@@ -130,6 +132,7 @@ export function openStandardOutput({ onLost, onDropped }: OutputListeners): LogD
       clearTimeout(retry);
       retry = undefined;
       if (waiting > 0) onLost();
+      closings += 1;
       [pieces, waiting] = [[], writing?.bytes ?? 0];
       letGo();
     },
