@@ -42,6 +42,9 @@ export function writeDigits(text: Buffer, start: number, feedId: FeedId, window:
   return end + text.write(closing, end, 'latin1');
 }
 
+/** Room is made for so many reports at first: pages of the newest reports have few. */
+const fewReports = 32;
+
 /** Renders reports one after the other into one Buffer, joined by commas; `countMax` of them at most. */
 export function createRendering(countMax: number) {
   let text = Buffer.alloc(0);
@@ -51,7 +54,8 @@ export function createRendering(countMax: number) {
       let end = ends.at(-1) ?? 0;
       const room = 1 + renderedLengthMax(report.feedId, report.fullReport.length);
       if (end + room > text.length) {
-        const larger = Buffer.allocUnsafe(end + Math.max(1, countMax - ends.length) * room);
+        const more = Math.min(countMax - ends.length, ends.length === 0 ? fewReports : countMax);
+        const larger = Buffer.allocUnsafe(end + Math.max(1, more) * room);
         larger.set(text);
         text = larger;
       }
