@@ -24,10 +24,6 @@ const names = new Map(workspaces.map((folder) => [folder, readManifest(folder).n
 
 const isBuilt = process.argv[3] === '--built';
 
-const ofTheCommand = ['protocol', 'client', 'simulator', 'server', 'sandbox', 'conformance', 'cli'].map((folder) =>
-  names.get(folder),
-);
-
 const run = (command, args, cwd) =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -120,7 +116,7 @@ try {
   process.stdout.write(`Packed ${tarballs.size} packages into ${target}.
 
 Install the command sealpost, with everything in it:
-  npm install -g ${list(...ofTheCommand)}
+  npm install -g ${list(...tarballs.keys())}
 Install the client in a project:
   npm install ${list('@sealpost/protocol', '@sealpost/client')}
 Install the sandbox for tests in a project:

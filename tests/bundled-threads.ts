@@ -24,7 +24,7 @@ const packages = [
   ...Object.keys(Object(readJson('package.json').devDependencies)),
   ...['server', 'cli']
     .flatMap((folder) => Object.keys(Object(readJson(`${folder}/package.json`).dependencies)))
-    .filter((name) => !name.startsWith('@') && name !== 'sealpost'),
+    .filter((name) => !name.startsWith('@')),
 ].filter((name) => name !== 'ox');
 
 /** Bundles modules of ours with what they import, each into `NAME.mjs` of a folder, with a source map beside it where asked. */
