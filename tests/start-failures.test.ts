@@ -94,6 +94,12 @@ const failures: readonly Failure[] = [
     says: /^error: .*broken on purpose/m,
   },
   {
+    part: 'serve: live delivery does not open',
+    broken: { 'live/live.js': "export const openLive = async () => { throw new Error('broken on purpose'); };" },
+    args: serveArgs,
+    says: /^error: .*broken on purpose/m,
+  },
+  {
     part: 'serve: no process can be started for a worker',
     broken: { 'cluster/messages.js': { append: "\nprocess.execPath = '/nonexistent/node';\n" } },
     args: () => serveArgs('--workers', '1'),
