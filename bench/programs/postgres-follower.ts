@@ -1,8 +1,8 @@
-// A node that follows a store in PostgreSQL, in a process of its own: the store and the live delivery of live delivery, without clients.
+// A node that follows a store in PostgreSQL, in a process of its own: the store and live delivery, without clients.
 import { openLiveDelivery } from '../../server/src/live/live-delivery.ts';
 import { openStore } from '../../server/src/store/open.ts';
 
-/** What the parent is told on request: the position of the last report that the live delivery has delivered, and µs of CPU. */
+/** What the parent is told on request: the position of the last report that live delivery has sent, and µs of CPU. */
 export type FollowerState = { readonly position: number; readonly cpu: number };
 
 const [url = ''] = process.argv.slice(2);

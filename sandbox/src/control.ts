@@ -22,7 +22,7 @@ class ControlError extends Error {
   }
 }
 
-/** Answers what reaches /sandbox and below. The runner is there once the sandbox has started. */
+/** Answers what reaches /sandbox and below. The scenario runner is there once the sandbox has started. */
 export const createControl =
   (runner: () => ScenarioRunner | undefined) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -1,4 +1,4 @@
-// A runner over the real simulated network, in this thread, whose reports are kept as lines.
+// A scenario runner over the real simulated network, in this thread, whose reports are kept as lines.
 
 import type { LineResult } from '@sealpost/server/ingest/report-line';
 import { createScenarioSimulation, createSpecStream } from '@sealpost/simulator';

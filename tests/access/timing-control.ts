@@ -1,4 +1,4 @@
-// The control of tests/access/timing.test.ts: the read path's own listener, pipeline and admission, with an authenticator that rejects unknown users
+// The control of tests/access/timing.test.ts: the read path's own listener, pipeline and admission control, with an authenticator that rejects unknown users
 // before it computes anything. Prints its port; the user that it knows is its first argument.
 import { errorOf } from '@sealpost/protocol';
 import { bucketKeysOf, type Caller, createAuthenticator } from '../../server/src/access/authenticate.ts';

@@ -171,7 +171,7 @@ test('faults: a report that is properly signed cannot be made without the keys',
   expect(() => add('two-reports')).toThrow('kind is "two-reports", which needs the keys of the oracles.');
 });
 
-test('requestLog: the last requests are kept in the order of their arrival', () => {
+test('request log: the last requests are kept in the order of their arrival', () => {
   const requestLog = createRequestLog(3);
   const rows = Array.from({ length: 10 }, (_, atMs) =>
     requestLog.add({ atMs, method: 'GET', route: null, path: '/', query: {}, account: null }),

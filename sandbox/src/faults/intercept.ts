@@ -1,5 +1,5 @@
 // Applies faults to requests: sits around the pipeline, so that faulted requests are logged and counted like others, and notes every request in the
-// requestLog.
+// request log.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { ApiError, errorOf, type FeedId, parseFeedId, type RouteName, splitQuery, statusOf } from '@sealpost/protocol';
 import { ClientGoneError } from '@sealpost/server/access/long-work';

@@ -80,7 +80,7 @@ test('status: any status has any body, or a page', async () => {
   expect(await statusOf(latest(eth))).toBe(200);
 });
 
-test('status: the SDK retries until the fault is exhausted, and the requestLog has every attempt', async () => {
+test('status: the SDK retries until the fault is exhausted, and the request log has every attempt', async () => {
   node.faults.add('status=503,retry-after=0,count=2,route=reportLatest');
   expect((await client().latest(eth)).report.feedID).toBe(eth);
   expect(

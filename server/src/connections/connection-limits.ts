@@ -175,7 +175,7 @@ export function explainClientError(error: NodeJS.ErrnoException): ApiError {
   return new ApiError('malformed_target', 'The request is not valid HTTP/1.1.');
 }
 
-/** What a connection limits knows of its connections. */
+/** What connection limits know of a connection. */
 type Table = ConnectionLimitParts & {
   readonly open: Set<Connection>;
   /** Those that have not shaken hands, by their ends. */

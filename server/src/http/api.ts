@@ -1,4 +1,4 @@
-// Composes the read path: admission, pipeline and handlers over a store, as one request listener.
+// Composes the read path: admission control, pipeline and handlers over a store, as one request listener.
 import { randomUUID } from 'node:crypto';
 import type { NetworkType } from '@sealpost/protocol';
 import { createAuthenticator } from '../access/authenticate.ts';

@@ -1,4 +1,4 @@
-// The connectionLimits of the event loop when more requests come than it can answer. Connections take turns, so that new ones are accepted and timers run (D229).
+// The guard of the event loop when more requests come than it can answer. Connections take turns, so that new ones are accepted and timers run (D229).
 // Requests that others kept waiting for too long are shed, and their rejections are held back (D142).
 import type { Socket } from 'node:net';
 import type { RouteName } from '@sealpost/protocol';

@@ -1,5 +1,5 @@
 // The public listener: sets every time-out and size limit, answers requests that Node rejects, and drains without failed requests. The pipeline
-// handles requests; the connection limits ends connections.
+// handles requests; the connection limits end connections.
 import { createServer as createHttpServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';

@@ -135,7 +135,7 @@ type Catching = {
   readonly after: ResumePoint;
   /** Writes events, this many of them reports. */
   readonly writeEvents: (text: Buffer | string, reports: number) => void;
-  /** Continues with what the delivery delivers after a position; called in the same turn in which the live delivery was seen to be no further. */
+  /** Continues with what live delivery sends after a position; called in the same turn in which it was seen to be no further. */
   readonly begin: (position: number) => void;
 };
 
@@ -143,7 +143,7 @@ type Catching = {
 type CatchUpStep = 'reading' | 'behind' | 'over';
 
 /**
- * Writes what was appended since, until the live delivery's own position is reached. An account has one catch-up at a time; while one waits for its
+ * Writes what was appended since, until live delivery's own position is reached. An account has one catch-up at a time; while one waits for its
  * client to read, the next one has its turn.
  */
 const catchUp = async (parts: EventStreamParts, response: ServerResponse, catching: Catching): Promise<void> => {

@@ -20,7 +20,7 @@ const troubles: unknown[] = [];
 const delivered: [LiveForm, number][] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sealpost-hub-'));
+  folder = mkdtempSync(join(tmpdir(), 'sealpost-live-'));
   store = await openStore(folder, 'write');
   troubles.length = 0;
   delivered.length = 0;

@@ -31,7 +31,7 @@ export type LiveDelivery = {
 export type LiveDeliveryOptions = {
   readonly reports: Pick<ReportStore, 'appendedAfter' | 'position' | 'onAppended' | 'latest'>;
   readonly eventIds: Pick<EventIds, 'encode'>;
-  /** Streams that have reports before the live delivery begins. */
+  /** Streams that have reports before live delivery begins. */
   readonly feedIds: Iterable<FeedId>;
   readonly onDelivered: (form: LiveForm, count: number) => void;
   /** Hears of a failure to read, once until reading works; it is tried again. And of each corrupt report. */

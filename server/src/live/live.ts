@@ -1,4 +1,4 @@
-// Composes live delivery: delivery, connections and the handlers of its routes. The pipeline has already checked the request; this adds the limit of
+// Composes live delivery: what follows the store, connections and the handlers of its routes. The pipeline has already checked the request; this adds the limit of
 // connections per account (D66).
 import { ApiError, type FeedId } from '@sealpost/protocol';
 import { readableByAccount } from '../access/entitlements.ts';

@@ -208,7 +208,7 @@ const watch = (held: Held, onClose: (code: number) => void): void => {
   webSocket.on('close', (code) => onClose(held.ended === undefined ? code : endings[held.ended].code));
   socket.on('data', (chunk: Buffer) => take(held, 0, chunk.length) || end(held, 'too_many_frames'));
   // Both close frames have passed: a client may keep its side open for as long as it likes, and some do until they have connected again.
-  // One whose frames made no sense has not seen ours yet; the connection limits ends it a second later.
+  // One whose frames made no sense has not seen ours yet; the connection limits end it a second later.
   socket.on('finish', () => held.isBroken || held.socket.destroy());
 };
 

@@ -1,4 +1,4 @@
-// Runs a sandbox until it is interrupted: node, simulated network, history, runner. What was opened is closed in reverse, whatever fails.
+// Runs a sandbox until it is interrupted: node, simulated network, history, scenario runner. What was opened is closed in reverse, whatever fails.
 import { join } from 'node:path';
 import { accountRecord, deriveCredentials, readAccounts, type SandboxCredentials } from '@sealpost/sandbox/accounts';
 import { createAdministration, createOracles } from '@sealpost/sandbox/administration';

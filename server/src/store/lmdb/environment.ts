@@ -52,7 +52,7 @@ export type Environment = {
   /** Flushes what was ever written to the file. */
   readonly flush: () => void;
   /** Runs at the beginning of every transaction, inside it; what it throws ends the transaction. */
-  readonly limitsWith: (check: () => void) => void;
+  readonly guardWith: (check: () => void) => void;
 };
 
 /**
@@ -124,13 +124,13 @@ const openChecked = (folder: string, readOnly: boolean): Inner => {
 /** Opens an environment; a writer creates it, a reader needs it to be there. `shared`: another thread of this process writes to it. */
 export function openEnvironment(folder: string, readOnly: boolean, shared?: SharedEnvironment): Environment {
   const connection = connect(folder, readOnly, shared);
-  let connectionLimits = (): void => {};
+  let guard = (): void => {};
   const { attempt, inner } = connection;
   const root: Root = {
     transactionSync: (act) => {
       if (readOnly) throw new StoreError('store_read_only', `The store in ${folder} is open for reading only.`);
       return connection.transact(() => {
-        connectionLimits();
+        guard();
         return act();
       });
     },
@@ -153,8 +153,8 @@ export function openEnvironment(folder: string, readOnly: boolean, shared?: Shar
     openNamed: connection.open,
     flush: connection.flush,
     isRefused: connection.isRefused,
-    limitsWith: (check) => {
-      connectionLimits = check;
+    guardWith: (check) => {
+      guard = check;
     },
   };
 }

@@ -41,7 +41,7 @@ export function takeWriterToken(
 export function holdWriterToken(environment: Environment, place: WriterToken): void {
   const table = openTable(environment, writerTokenTable);
   const mine = encodeKeyedRecord(placeKey, place);
-  environment.limitsWith(() => {
+  environment.guardWith(() => {
     const stored = table.get(placeKey);
     if (stored?.equals(mine)) return;
     const other = stored && decodePlace(stored);
